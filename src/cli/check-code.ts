@@ -143,7 +143,7 @@ function placeText({ where, step, node, attempt }: ReplayDifference): string {
 async function printReplayDetails({ calls, end, warnings }: Extract<Replay, { status: "same" }>): Promise<void> {
   if (calls !== undefined)
     await print(
-      `  ${paint("dim", "calls:")}       ${pluralize(calls.served, "answer", "answers")} from the journal, ${calls.live} live`,
+      `  ${paint("dim", "calls:")}       ${pluralize(calls.recorded, "answer", "answers")} from the journal, ${calls.live} live`,
     );
   if (end?.status === "completed") await print(`  ${paint("dim", "output:")}      ${showValue(end.output)}`);
   else if (end?.status === "failed") await print(`  ${paint("dim", "failed:")}      ${showValue(end.error)}`);

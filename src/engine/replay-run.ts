@@ -111,7 +111,7 @@ async function resumeRun(
   const replay = await replayEntries(host, origin, body, { entries, chain: row.chain, strict });
   if (replay.status === "mismatch") return replay;
   const { end, live } = await resumeLive(await host.openScratch(), origin, entries, journal.slice(row.seq));
-  return { ...replay, calls: { served: replay.calls?.served ?? 0, live }, end };
+  return { ...replay, calls: { recorded: replay.calls?.recorded ?? 0, live }, end };
 }
 
 /** Default: the newest checkpoint. */

@@ -92,7 +92,7 @@ class GraphReplay {
   #pending: ReplayedAttempt[] = [];
   readonly #unrecorded: string[] = [];
   readonly #liveCalls = new Map<string, Promise<LiveAnswer>>();
-  #served = 0;
+  #recordedCalls = 0;
   #changed = Promise.withResolvers<void>();
 
   constructor(body: GraphBody, runBody: WorkflowBody, source: ReplaySource) {
@@ -110,7 +110,7 @@ class GraphReplay {
       onNodeRequest: () => this.#wake(),
       onNodeWaiting: () => {},
       nodeGuard: this.#guard,
-      onServed: (command, name, call, input) => this.#serve(command, name, call, input),
+      onRecordedCall: (command, name, call, input) => this.#countCall(command, name, call, input),
       ...(!this.#strict && {
         tolerates: (found) => {
           this.#report(violated(found, "graph"));
@@ -169,7 +169,7 @@ class GraphReplay {
     return {
       status: "same",
       digest: `sha256:${this.#source.chain}`,
-      calls: { served: this.#served, live: this.#liveCalls.size },
+      calls: { recorded: this.#recordedCalls, live: this.#liveCalls.size },
       ...(end !== undefined && { end }),
       ...(!this.#strict && { warnings: this.#warnings }),
     };
@@ -388,10 +388,10 @@ class GraphReplay {
 
   // ── calls ──
 
-  #serve(command: string, name: string, call: OperationRequest["call"] | undefined, input: unknown): void {
+  #countCall(command: string, name: string, call: OperationRequest["call"] | undefined, input: unknown): void {
     const place = parseNodeCommand(command);
     const node = place && this.#items.get(place.command)?.item.node;
-    if (call === undefined || node === undefined || !this.#live.has(node)) this.#served += 1;
+    if (call === undefined || node === undefined || !this.#live.has(node)) this.#recordedCalls += 1;
     else this.#liveCalls.set(command, callLive(this.#source, command, name, call, input));
   }
 

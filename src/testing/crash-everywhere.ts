@@ -1,9 +1,9 @@
-// crashEverywhere: a workflow, hasCrashed at every commit and resumed, must end as if nothing had happened.
+// crashEverywhere: a workflow that crashes at any commit and resumes must return the same output.
 //
-// Y1. Every batch of writes is a place to onCrash, twice: just before it is applied, and just after it was applied but before
-//     anybody was told.
-// Y2. A crash takes no virtual time, so that also what the code reads from the clock must come out the same.
-// Y3. Afterwards the output is the same text, every run of the store replays to its own journal, and the store is sound.
+// crash-everywhere.Y1. Every batch of writes has two crash points: just before it is applied, and just after it was applied but
+//   before the caller gets the outcomes.
+// crash-everywhere.Y2. A crash takes no virtual time, so that values read from the clock stay the same.
+// crash-everywhere.Y3. Afterwards the output is the same, every run replays to its own journal, and the store passes its checks.
 
 import { encode, RepriseError } from "../base/index.ts";
 import type {
@@ -24,26 +24,26 @@ import { CrashableTestEngine, type TestEngine } from "./test-engine.ts";
 
 /** Options of `crashEverywhere`. */
 export interface CrashOptions<D extends Definition> {
-  /** Its children and tasks; the workflow itself need not be named. */
+  /** The workflow's children and tasks; the workflow itself may be omitted. */
   definitions?: readonly (Definition | AnyTask)[];
   stubs?: readonly Stub[];
-  /** Where messages go; a hasCrashed process may deliver one again, with the same key. */
+  /** The handlers of outbox messages. After a crash a message may be delivered again, with the same key. */
   outbox?: EngineOptions<never>["outbox"];
   /**
-   * Does what the outside does to the run: resolves its promises, for example. Called when the run has been started, and
-   * again after a crash; a promise that was resolved before the crash may then be resolved again.
+   * Sends the run the messages it waits for, for example resolves its promises. Called after the run was started, and again after
+   * a crash; it may then resolve a promise a second time.
    */
   drive?: (engine: TestEngine<D>, id: string) => Promise<void>;
 }
 
-/** What `crashEverywhere` saw. */
+/** The result of `crashEverywhere`. */
 export interface CrashReport<Output> {
   readonly output: Output;
-  /** How many times it was hasCrashed. */
+  /** The number of simulated crashes. */
   readonly crashes: number;
 }
 
-/** Where one execution is hasCrashed (Y1). */
+/** crash-everywhere.Y1. Where one execution crashes. */
 interface CrashPoint {
   readonly batch: number;
   readonly when: "before" | "after";
@@ -52,7 +52,7 @@ interface CrashPoint {
 const RUN_ID = "crash-everywhere";
 
 /**
- * Runs a workflow once undisturbed, then again for every commit with a crash just before and just after it.
+ * Runs a workflow once without a crash, then once per commit with a crash just before it and once with a crash just after it.
  *
  * @example
  * ```ts
@@ -72,22 +72,25 @@ export async function crashEverywhere<D extends Definition>(
   options: CrashOptions<D> = {},
 ): Promise<CrashReport<OutputOf<D>>> {
   const trial = new Trial(definition, input, options as unknown as CrashOptions<Definition>);
-  const undisturbed = await trial.run(undefined);
+  const reference = await trial.run(undefined);
   let crashes = 0;
-  for (const batch of undisturbed.batches)
+  for (const batch of reference.batches)
     for (const when of ["before", "after"] as const) {
-      const disturbed = await trial.run({ batch, when });
-      if (disturbed.hasCrashed) crashes += 1;
-      if (disturbed.text !== undisturbed.text)
-        throw failure({ batch, when }, `the output is ${disturbed.text}, undisturbed it is ${undisturbed.text}`);
+      const crashed = await trial.run({ batch, when });
+      if (crashed.hasCrashed) crashes += 1;
+      if (crashed.text !== reference.text)
+        throw failure(
+          { batch, when },
+          `the output is ${crashed.text}; without a crash it is ${reference.text}. Find code that runs again after a crash and is not deterministic`,
+        );
     }
-  return { output: undisturbed.output as OutputOf<D>, crashes };
+  return { output: reference.output as OutputOf<D>, crashes };
 }
 
 interface TrialOutcome {
   readonly output: unknown;
   readonly text: string;
-  /** The batches that wrote something, by number. */
+  /** The numbers of the batches that wrote something. */
   readonly batches: readonly number[];
   readonly hasCrashed: boolean;
 }
@@ -118,7 +121,7 @@ class Trial {
         crashed.resolve(undefined);
       });
       const started = CrashableTestEngine.on(world, { intercept });
-      // Killed while it was made: there was nobody to tell, and it may never be made.
+      // A crash during the start: the start may never resolve.
       engine = await Promise.race([started, crashed.promise]);
       if (hasCrashed) void started.then(({ process }) => process.crash());
       let output = engine && (await this.#runProcess(world, engine, crash));
@@ -139,7 +142,7 @@ class Trial {
     return outbox.size === 0 || (await store.info()).outbox.pending === 0;
   }
 
-  /** One process: starts the run or finds it, lets the outside act, moves time until the run has ended or the process is over. */
+  /** One process: starts or finds the run, calls `drive`, and advances time until the run has ended or the process has crashed. */
   async #runProcess(world: TestWorld, engine: CrashableTestEngine, crash: CrashPoint | undefined): Promise<unknown> {
     const { process } = engine;
     try {
@@ -153,19 +156,23 @@ class Trial {
         if (process.hasCrashed || (ended && (await this.#isDelivered(world)))) break;
         const next = world.time.nextAt();
         if (next !== undefined) world.time.advanceTo(Math.max(next, world.time.now()));
-        else if (ended) throw failure(crash, "messages are left for which `outbox` has no handler");
+        else if (ended)
+          throw failure(
+            crash,
+            "the outbox has undelivered messages, because `outbox` has no handler for them. Add the handlers to the options",
+          );
         else if (settled) throw await stuck(world.store, this.#options.drive !== undefined, crash);
       }
       return process.hasCrashed ? undefined : await result;
     } catch (error) {
-      // Whatever was thrown in a process that died was not heard.
+      // Errors of a crashed process are ignored.
       if (process.hasCrashed) return undefined;
       throw error;
     }
   }
 }
 
-/** Counts the batches that wrote something, and kills at the one that is named. */
+/** Records the batches that wrote something, and crashes at the given one. */
 function createInterceptor(batches: number[], crash: CrashPoint | undefined, onCrash: () => void): WriteInterceptor {
   let count = 0;
   return async (apply) => {
@@ -185,7 +192,7 @@ function createInterceptor(batches: number[], crash: CrashPoint | undefined, onC
   };
 }
 
-/** A poll that found nothing wrote nothing. */
+/** A poll without work wrote nothing. */
 function wroteSomething(outcome: unknown): boolean {
   if (Array.isArray(outcome)) return outcome.length > 0;
   const { runs, ready, messages } = outcome as Partial<FireDueOutcome & ClaimMessagesOutcome>;
@@ -193,7 +200,7 @@ function wroteSomething(outcome: unknown): boolean {
   return runs === undefined || runs.length > 0 || ready !== 0;
 }
 
-/** Y3 */
+/** crash-everywhere.Y3 */
 async function checkStore(store: Store, engine: CrashableTestEngine, crash: CrashPoint | undefined): Promise<void> {
   for await (const { id, definition, generation } of engine.list()) {
     const verdict = await engine.get(definition, id).verify({ generation });
@@ -205,11 +212,11 @@ async function checkStore(store: Store, engine: CrashableTestEngine, crash: Cras
 }
 
 function failure(crash: CrashPoint | undefined, what: string): RepriseError {
-  const where = crash === undefined ? "Undisturbed" : `Killed ${crash.when} batch ${crash.batch}`;
+  const where = crash === undefined ? "Without a crash" : `After a crash ${crash.when} batch ${crash.batch}`;
   return new RepriseError("INVARIANT", `${where}, ${what}.`, { details: { ...crash } });
 }
 
-/** The run has not ended and nothing will ever happen again. */
+/** The run has not ended, and no timer is pending. */
 async function stuck(store: Store, driven: boolean, crash: CrashPoint | undefined): Promise<RepriseError> {
   const record = await store.findRun(RUN_ID);
   const open = new Map<string, string>();
@@ -219,11 +226,11 @@ async function stuck(store: Store, driven: boolean, crash: CrashPoint | undefine
     else if (command !== "") open.delete(command);
   }
   const waits = [...open].map(([command, name]) => (command === name ? command : `the promise ${name}`));
-  const where = crash === undefined ? "" : ` when hasCrashed ${crash.when} batch ${crash.batch}`;
+  const where = crash === undefined ? "" : ` after a crash ${crash.when} batch ${crash.batch}`;
   return new RepriseError(
     "USAGE",
-    `crashEverywhere: the run is ${record?.status ?? "missing"}${where} and waits for ${waits.join(", ") || "nothing the journal knows"}. ${
-      driven ? "`drive` must bring it to its end." : "Give a `drive` that resolves what it waits for."
+    `crashEverywhere: the run is ${record?.status ?? "missing"}${where} and waits for ${waits.join(", ") || "nothing recorded in the journal"}, and no timer is pending. ${
+      driven ? "`drive` must send everything the run waits for." : "Add `drive: async (engine, id) => …` that sends it."
     }`,
   );
 }

@@ -1,5 +1,4 @@
-// The world in which processes are killed: a store in memory, and a lease that takes no time, so that the next process takes
-// over at the very moment the last one died.
+// Crash world: an in-memory store and a lease of 0 ms, so that the next process takes over as soon as the last one has crashed.
 
 import { systemRandom, systemTimers, type EpochMs } from "../base/index.ts";
 import { storeOf } from "../stores/index.ts";

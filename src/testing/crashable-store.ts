@@ -1,12 +1,12 @@
-// Mortal: a store and timers that die with the process they stand for.
+// CrashableStore: a store and timers that stop when their process crashes.
 //
-// M1. After `kill` nothing more is written, nothing more fires, and nobody gets an answer: what a crash looks like from
-//     inside. The store underneath stays open for the next process.
+// crashable-store.M1. After `crash` nothing is written, no timer fires, and no call settles: what a crash looks like from inside.
+//   The underlying store stays open for the next process.
 
 import type { Timers } from "../base/index.ts";
 import type { OutcomeOf, Store, TransactOutcome, Write } from "../kernel/index.ts";
 
-/** Stands between a process and its store; answers what `apply` answers, or never. */
+/** Called for each batch of writes; returns the outcomes of `apply`, or never resolves. */
 export type WriteInterceptor = (apply: () => Promise<readonly unknown[]>) => Promise<readonly unknown[]>;
 
 /** What a store is pending and answers later. */
@@ -18,14 +18,14 @@ type AsyncMethod = Exclude<
 export interface CrashableStore {
   readonly store: Store;
   readonly timers: Timers;
-  /** Whether the store owes an answer. */
+  /** Whether calls of the store are pending. */
   readonly hasPendingCalls: boolean;
-  /** Resolves when the store owes no answer. */
+  /** Resolves when no call of the store is pending. */
   settled(): Promise<void>;
   crash(): void;
 }
 
-/** M1 */
+/** crashable-store.M1 */
 export function createCrashableStore(
   store: Store,
   timers: Timers,
@@ -101,7 +101,9 @@ export function createCrashableStore(
       readBacklog: pass("readBacklog"),
       pollChanges: () => !hasCrashed && store.pollChanges(),
       ...(store.takeNotice !== undefined && { takeNotice: () => store.takeNotice!() }),
-      ...(store.onNotice !== undefined && { onNotice: (onNotice: () => void) => store.onNotice!(() => hasCrashed || onNotice()) }),
+      ...(store.onNotice !== undefined && {
+        onNotice: (call: () => void) => store.onNotice!(() => hasCrashed || call()),
+      }),
       ...(store.pipeline !== undefined && { pipeline: store.pipeline }),
       findSchedule: pass("findSchedule"),
       listSchedules: pass("listSchedules"),

@@ -1,4 +1,4 @@
-// reprise/testing: an engine under virtual time, crashes on demand, golden runs, and the promises of the Store port.
+// reprise/testing: an engine with virtual time and simulated crashes, saved journals, and the conformance cases of a store.
 
 export { crashEverywhere, type CrashOptions, type CrashReport } from "./crash-everywhere.ts";
 export { exportJournal, expectReplay, saveJournal, type SavedEntry, type SavedJournal } from "./saved-journal.ts";

@@ -1,4 +1,4 @@
-// Saved journals: golden runs, kept as files and replayed against tomorrow's code.
+// Saved journals: journals of real runs in files, replayed against newer code.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { decode, encode, RepriseError, systemTimers } from "../base/index.ts";
@@ -15,13 +15,13 @@ import {
 } from "../kernel/index.ts";
 import { replayJournal } from "../workflow/index.ts";
 
-/** One run's journal as it lies in a file. */
+/** The journal of one run, as stored in a file. */
 export interface SavedJournal {
   readonly format: "reprise/journal/v1";
   readonly definition: string;
   readonly id: string;
   readonly generation: number;
-  /** The chain after the last entry. */
+  /** The hash chain after the last entry. */
   readonly chain: string;
   readonly entries: readonly SavedEntry[];
 }
@@ -34,14 +34,14 @@ export interface SavedEntry {
   /** Canonical text, byte for byte. */
   readonly data: string;
   readonly at: number;
-  /** How long the call took that the entry ends. */
+  /** The duration of the call that this entry completes. */
   readonly tookMs?: number;
 }
 
 const FORMAT = "reprise/journal/v1";
 
 /**
- * Reads a run's journal into a form that can be kept in a file.
+ * Returns a run's journal in the format of `saveJournal`.
  *
  * @example
  * ```ts
@@ -87,7 +87,7 @@ export async function saveJournal(
 }
 
 /**
- * Replays a saved journal strictly against today's code and throws where they part.
+ * Replays a saved journal against the current code, and throws an error at the first difference.
  *
  * @example
  * ```ts
@@ -124,7 +124,7 @@ export async function expectReplay(
   const { status: _, where, message, ...more } = verdict;
   throw new RepriseError(
     body.replay === undefined ? "DETERMINISM_VIOLATION" : "REPLAY_MISMATCH",
-    `${file} does not replay with today's code, at ${where}: ${message}`,
+    `${file} does not replay with the current code, at ${where}: ${message}`,
     { details: { file, where, ...more } },
   );
 }
@@ -144,10 +144,14 @@ function parseSaved(text: string, file: string): SavedJournal {
 }
 
 function damaged(file: string, problem: string, cause?: unknown): RepriseError {
-  return new RepriseError("BAD_PAYLOAD", `${file} is not a journal as saveJournal writes it: ${problem}.`, {
-    ...(cause !== undefined && { cause }),
-    details: { file },
-  });
+  return new RepriseError(
+    "BAD_PAYLOAD",
+    `${file} is not a journal written by saveJournal: ${problem}. Save it again.`,
+    {
+      ...(cause !== undefined && { cause }),
+      details: { file },
+    },
+  );
 }
 
 function versionIn([first]: readonly Entry[]): number | undefined {

@@ -1,4 +1,4 @@
-// Store test: what the store cases need, for any store that can be opened twice.
+// Store test: the environment of a store case, for any store that can be opened twice.
 
 import { join } from "node:path";
 import { systemRandom, systemTimers } from "../base/index.ts";
@@ -18,7 +18,7 @@ export interface StoreTestOptions {
 }
 
 /**
- * Makes what a store case needs to run on a store, with virtual time. Make one for each case.
+ * Creates the environment that a store case needs, with virtual time. Create one per case.
  *
  * @example
  * ```ts

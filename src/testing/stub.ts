@@ -1,4 +1,4 @@
-// Stubs: what a test puts in the place of the outside world.
+// Stubs: functions that replace tasks and operations in tests.
 
 import { RepriseError } from "../base/index.ts";
 import {
@@ -13,11 +13,11 @@ import {
   type TaskOptions,
 } from "../kernel/index.ts";
 
-/** A task or the name of an operation, and what is called instead of it. */
+/** A task or the name of an operation, and the function that replaces it. */
 export type Stub = readonly [what: string | AnyTask, run: (input: any) => unknown];
 
 /**
- * Replaces a task, or every operation (`ctx.run`) of a name, by a function of its input.
+ * Replaces a task, or every operation (`ctx.run`) with a name, by a function of its input.
  *
  * @example
  * ```ts
@@ -37,21 +37,21 @@ export function stub(what: unknown, run: unknown): Stub {
   return [what, run as (input: unknown) => unknown];
 }
 
-/** A task of the same name, policy and schema that calls the stub. */
+/** A task with the same name, policy and schema that calls the stub. */
 function stubbedTask(original: AnyTask, run: (input: unknown) => unknown): AnyTask {
-  const { policy, schema, priority, slotOptions: line } = taskBody(original);
+  const { policy, schema, priority, slotOptions } = taskBody(original);
   // The schema is optional here; the overloads of task() distinguish calls with a schema.
   const options = {
     ...policy,
     priority,
     ...(schema && { input: schema as Schema<any, any> }),
-    ...(line && { queue: line.queue }),
-    ...(line?.key && { key: line.key }),
+    ...(slotOptions && { queue: slotOptions.queue }),
+    ...(slotOptions?.key && { key: slotOptions.key }),
   } as TaskOptions<any, any> & { input: Schema<any, any> };
   return task(original.name, options, (_ctx, input) => run(input));
 }
 
-/** The definitions with every stubbed task replaced; a stub also brings a task that was not among them. */
+/** The definitions with every stubbed task replaced; a stub also adds a task that was not among them. */
 export function withStubs(
   definitions: readonly (Definition | AnyTask)[],
   stubs: readonly Stub[],
@@ -61,7 +61,7 @@ export function withStubs(
   return [...definitions.filter((one) => !isTask(one) || !stubbed.has(one.name)), ...stubbed.values()];
 }
 
-/** Finds what to call instead of an operation. */
+/** Finds the stub of an operation. */
 export function operationStubs(stubs: readonly Stub[]): (name: string) => ((input: unknown) => unknown) | undefined {
   const byName = new Map<string, (input: unknown) => unknown>();
   for (const [what, run] of stubs) if (typeof what === "string") byName.set(what, run);

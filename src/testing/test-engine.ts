@@ -1,7 +1,7 @@
-// TestEngine: the engine itself under virtual time, on a store of its own, with a plug that can be pulled.
+// TestEngine: the real engine with virtual time, on its own store, with simulated crashes.
 //
-// G1. Time moves only by `clock.advance` and `crash`; thirty days take milliseconds.
-// G2. Handles and awaited results outlive a crash: they go on with the next process on the same store.
+// test-engine.G1. Only `clock.advance` and `crash` move time; thirty days take milliseconds.
+// test-engine.G2. Handles and pending results survive a crash: they continue with the next process on the same store.
 
 import { checkCodec, RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import {
@@ -49,20 +49,20 @@ export interface TestEngineOptions<Defs> extends Partial<Omit<EngineOptions<Defs
   definitions: readonly Defs[];
   /** How the worker executes runs; `false` executes none, as a client does. */
   worker?: false | WorkerSettings;
-  /** Called instead of tasks and operations. */
+  /** Functions that replace tasks and operations. */
   stubs?: readonly Stub[];
-  /** Where virtual time begins. */
+  /** The initial virtual time. */
   now?: Date;
 }
 
-/** An engine whose time stands still until the test moves it. */
+/** An engine whose clock moves only when the test advances it. */
 export interface TestEngine<Defs extends Definition = Definition> extends Engine<Defs> {
   readonly clock: {
     now(): Date;
-    /** Moves time from one due timer to the next; everything each of them causes has happened when this resolves. */
+    /** Moves time from one due timer to the next; when it resolves, all resulting work is done. */
     advance(by: Duration): Promise<void>;
   };
-  /** Kills the process as `kill -9` does and starts another on the same store, after the lease has run out. */
+  /** Crashes the engine as `kill -9` does, lets the lease expire, and starts the next process on the same store. */
   crash(): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
   };
 }
 
-/** Its clock is virtual; waiting for another connection's lock is not. */
+/** The store's clock is virtual; its timers are real, because it waits for locks in real time. */
 function openStore(
   time: VirtualTime,
   options: Pick<EngineOptions<never>, "codec" | "durability"> & { store?: unknown },
@@ -109,7 +109,7 @@ function openStore(
 }
 
 /**
- * Makes an engine for tests: virtual time, an in-memory store, stubs, and `crash()`.
+ * Creates an engine for tests, with virtual time, an in-memory store, stubs, and `crash()`.
  *
  * @example
  * ```ts
@@ -145,12 +145,12 @@ export async function createTestEngine<const Defs extends Definition | AnyTask>(
 export class CrashableTestEngine implements TestEngine {
   readonly #world: TestWorld;
   #process: TestProcess;
-  /** The process after this one, once it has begun. */
+  /** Resolves when the next process has started. */
   #nextProcess = Promise.withResolvers<void>();
-  /** Time is moved by one caller at a time. */
+  /** Only one call at a time moves the clock. */
   #moving: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
-  /** In a process after a crash, what was said before may have been heard. */
+  /** After a crash, a repeated message may have been delivered before: its error is ignored. */
   readonly #ignoresRepeats: boolean;
 
   private constructor(world: TestWorld, process: TestProcess, ignoresRepeats: boolean) {
@@ -163,7 +163,11 @@ export class CrashableTestEngine implements TestEngine {
     world: TestWorld,
     options: { intercept?: WriteInterceptor; ignoresRepeats?: boolean } = {},
   ): Promise<CrashableTestEngine> {
-    return new CrashableTestEngine(world, await TestProcess.start(world, options.intercept), options.ignoresRepeats ?? false);
+    return new CrashableTestEngine(
+      world,
+      await TestProcess.start(world, options.intercept),
+      options.ignoresRepeats ?? false,
+    );
   }
 
   get "~store"(): Store {
@@ -190,7 +194,7 @@ export class CrashableTestEngine implements TestEngine {
 
   crash(): Promise<void> {
     const { time, leaseMs } = this.#world;
-    // At once, not when it is its turn: an advance under way must not outlive the process.
+    // Immediately, not after pending advances: they must not outlive the process.
     this.#process.crash();
     return this.#move(async () => {
       time.advanceTo(time.now() + leaseMs);
@@ -219,7 +223,8 @@ export class CrashableTestEngine implements TestEngine {
     return this.#call((process) => process.core.find(id));
   }
 
-  bulk: Client["bulk"] = (action, filter, options) => this.#call((process) => process.core.bulk(action, filter, options));
+  bulk: Client["bulk"] = (action, filter, options) =>
+    this.#call((process) => process.core.bulk(action, filter, options));
 
   list(filter?: RunFilter): AsyncIterable<RunInfo> {
     return this.#process.core.list(filter);
@@ -242,7 +247,7 @@ export class CrashableTestEngine implements TestEngine {
     return this.#process.core.listSchedules();
   }
 
-  /** G2 */
+  /** test-engine.G2 */
   #scheduleHandle(name: string): ScheduleHandle {
     const on = <T>(call: (schedule: ScheduleHandle) => Promise<T>): Promise<T> =>
       this.#call((process) => call(process.core.getSchedule(name)));
@@ -300,8 +305,10 @@ export class CrashableTestEngine implements TestEngine {
       id,
       result: (options) => this.#result(handle, options),
       info: () => this.#call((process) => handle(process).info()),
-      signal: (name: string, ...value: readonly unknown[]) => command((run) => (run.signal as AnyCommand)(name, ...value)),
-      resolve: (name: string, ...value: readonly unknown[]) => command((run) => (run.resolve as AnyCommand)(name, ...value)),
+      signal: (name: string, ...value: readonly unknown[]) =>
+        command((run) => (run.signal as AnyCommand)(name, ...value)),
+      resolve: (name: string, ...value: readonly unknown[]) =>
+        command((run) => (run.resolve as AnyCommand)(name, ...value)),
       reject: (name: never, error: Error, options) => command((run) => run.reject(name, error, options)),
       query: (name: string, ...args: readonly unknown[]) =>
         this.#call((process) => (handle(process).query as AnyRequest)(name, ...args)),
@@ -330,7 +337,7 @@ export class CrashableTestEngine implements TestEngine {
     };
   }
 
-  /** G2 */
+  /** test-engine.G2 */
   async *#stream(
     handle: (process: TestProcess) => Run<any>,
     name: never,
@@ -360,7 +367,7 @@ export class CrashableTestEngine implements TestEngine {
     }
   }
 
-  /** G2 */
+  /** test-engine.G2 */
   async #result(handle: (process: TestProcess) => Run<any>, options: ResultOptions = {}): Promise<any> {
     const { time } = this.#world;
     const { signal } = options;

@@ -1,10 +1,10 @@
-// Life: one process of the engine under test, from its start to its crash or its end.
+// TestProcess: one process of the engine under test, from its start to its crash or its end.
 //
-// F1. Everything that can happen without time passing happens before time moves.
-// F2. A function that has not answered although this thread has long had nothing to do waits for virtual time itself: an
-//     attempt's timeout, or something the test does later. Time goes on without it. The time on the wall says nothing: on a
-//     busy machine it passes while nobody could work.
-// F3. The engine itself is waited for without a limit: it knows what it still has to do.
+// test-process.F1. All work that needs no time is done before time moves.
+// test-process.F2. A user function that has not returned although this thread was idle for a while waits for virtual time (an attempt
+//   timeout) or for a later action of the test: time moves without it. The wall clock does not count: on a busy machine it passes
+//   while the thread had no chance to run.
+// test-process.F3. The wait for the engine itself has no limit: the engine knows its pending work.
 
 import { idleMs, RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
 import {
@@ -21,7 +21,7 @@ import { createCrashableStore, type WriteInterceptor, type CrashableStore } from
 import { operationStubs, withStubs, type Stub } from "./stub.ts";
 import type { VirtualTime } from "./virtual-clock.ts";
 
-/** What outlives a crash. */
+/** What survives a crash. */
 export interface TestWorld {
   readonly time: VirtualTime;
   readonly store: Store;
@@ -31,7 +31,7 @@ export interface TestWorld {
   readonly redaction: Redaction;
   readonly payloadLimit: number | undefined;
   readonly entryLimit: number | undefined;
-  /** Whether runs are salted, as with a codec. */
+  /** Whether runs get a salt, as with a codec. */
   readonly salted: boolean;
   readonly works: boolean;
   readonly concurrency: number;
@@ -42,7 +42,7 @@ export interface TestWorld {
   readonly outbox: ReturnType<typeof checkOutbox>;
 }
 
-/** F2. Milliseconds without anything to do, and turns of the event loop they must be spread over at least. */
+/** test-process.F2. The idle time in milliseconds, and the turns of the event loop it must span. */
 const IDLE_MS = 100;
 const IDLE_TURNS = 20;
 
@@ -116,12 +116,12 @@ export class TestProcess {
     return this.#hasCrashed;
   }
 
-  /** What is asked of a process that crashes is never answered; here the one who asked is told so. */
+  /** Rejects with a CrashedError when the process crashes before the call settles. */
   orCrash<T>(asked: Promise<T>): Promise<T> {
     return Promise.race([asked, this.#crashed]);
   }
 
-  /** Pulls the plug. */
+  /** Crashes the process. */
   crash(): void {
     if (this.#hasCrashed) return;
     this.#hasCrashed = true;
@@ -130,7 +130,7 @@ export class TestProcess {
     this.#rejectCrashed(new CrashedError());
   }
 
-  /** F1. False when a function is still at work (F2). */
+  /** test-process.F1. False when a user function is still running (test-process.F2). */
   async settle(): Promise<boolean> {
     const { worker } = this.core;
     for (let quiet = 0; quiet < 2;) {
@@ -142,7 +142,7 @@ export class TestProcess {
         quiet = 0;
         continue;
       }
-      // What somebody does with what it was told, such as the test itself.
+      // Callbacks of resolved promises, such as the test's own code.
       await macrotask(this.#time.timers);
       quiet = this.#isSettled && worker.runningCount === 0 ? quiet + 1 : 0;
     }
@@ -153,7 +153,7 @@ export class TestProcess {
     return this.core.worker.isSettled && !this.#crashable.hasPendingCalls;
   }
 
-  /** F3 */
+  /** test-process.F3 */
   async #engineSettled(): Promise<void> {
     while (!this.#isSettled) {
       await this.core.worker.settled();
@@ -161,7 +161,7 @@ export class TestProcess {
     }
   }
 
-  /** Moves time from one due timer to the next, and everything in between settles. */
+  /** Moves time from one due timer to the next, and lets all work settle in between. */
   async advanceTo(until: number): Promise<void> {
     for (;;) {
       await this.settle();
@@ -174,17 +174,20 @@ export class TestProcess {
     await this.settle();
   }
 
-  /** Ends in good order; virtual time moves only when a function does not let go. */
+  /** Shuts down cleanly; virtual time moves only when a user function does not return. */
   async end(ending: Promise<void>, graceMs: number): Promise<void> {
     if (!(await isPrompt(ending))) this.#time.advanceTo(this.#time.now() + graceMs);
     await ending;
   }
 }
 
-/** The engine crashed before it answered: what was asked may or may not have happened. */
+/** The engine crashed before the call settled: its effects may or may not have been committed. */
 export class CrashedError extends RepriseError {
   constructor() {
-    super("ENGINE_CLOSED", "The engine crashed before it answered; what was asked may or may not have happened.");
+    super(
+      "ENGINE_CLOSED",
+      "The engine crashed before the call settled; its effects may or may not have been committed. Call again after `crash()` has resolved.",
+    );
   }
 }
 
@@ -192,7 +195,7 @@ function macrotask(timers: Timers): Promise<void> {
   return new Promise((resolve) => timers.soon(resolve));
 }
 
-/** F2. Whether it settles before this thread has had nothing to do for long. */
+/** test-process.F2. Whether the promise settles before this thread has been idle for a while. */
 async function isPrompt(waited: Promise<unknown>): Promise<boolean> {
   let isSettled = false;
   const settle = (): void => void (isSettled = true);

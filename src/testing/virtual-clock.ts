@@ -1,11 +1,11 @@
-// Virtual time: a clock and timers that move only when a test says so.
+// Virtual time: a clock and timers that only a test moves.
 //
-// V1. Time stands still between calls of `advanceTo`; nothing fires by itself.
-// V2. Timers fire in the order of their due times, those due together in the order they were set, each with `now()` equal
-//     to its own due time.
-// V3. A timer set by one that fires is part of the same advance when it is due in it.
-// V4. Firing is synchronous and no promise is awaited between two timers: a test that must see what the first one caused
-//     goes on to the next by `advanceTo(nextAt())`.
+// virtual-clock.V1. Time stands still between calls of `advanceTo`; no timer fires on its own.
+// virtual-clock.V2. Timers fire in the order of their due times, simultaneous ones in the order they were set, each with `now()`
+//   equal to its own due time.
+// virtual-clock.V3. A timer set by a firing timer fires in the same advance if it is due in it.
+// virtual-clock.V4. Timers fire synchronously; no promise is awaited between two of them. A test that needs the effects of the first
+//   one advances step by step: `advanceTo(nextAt())`.
 
 import { type Clock, type EpochMs, invariant, systemTimers, type Timers } from "../base/index.ts";
 
@@ -15,11 +15,11 @@ export interface VirtualTime {
   now(): EpochMs;
   /** When the next timer is due; undefined when none is set. */
   nextAt(): EpochMs | undefined;
-  /** Moves the wall clock and the monotonic clock together, firing what becomes due. */
+  /** Moves the wall clock and the monotonic clock together, and fires due timers. */
   advanceTo(ms: EpochMs): void;
-  /** Sets the wall clock alone, as an operator or NTP does; timers and the monotonic clock do not notice. */
+  /** Sets only the wall clock, as an operator or NTP does; timers and the monotonic clock do not change. */
   setWall(ms: EpochMs): void;
-  /** How many timers are set. */
+  /** The number of pending timers. */
   pending(): number;
 }
 
@@ -29,11 +29,11 @@ interface VirtualTimer {
   readonly fn: () => void;
 }
 
-/** Some moment; its only merit is that nobody takes it for the real time. */
+/** A time that cannot be confused with the real one. */
 const DEFAULT_START: EpochMs = 1_893_456_000_000; // 2030-01-01
 
 /**
- * Time under the control of a test.
+ * Creates a clock and timers under the control of a test.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ const DEFAULT_START: EpochMs = 1_893_456_000_000; // 2030-01-01
  * ```
  */
 export function createVirtualTime(start: EpochMs = DEFAULT_START): VirtualTime {
-  // Both count from `start`; only `setWall` lets them differ.
+  // Both clocks count from `start`; only `setWall` makes them differ.
   let elapsed = 0;
   let wallOffset = start;
   let order = 0;
@@ -79,13 +79,13 @@ export function createVirtualTime(start: EpochMs = DEFAULT_START): VirtualTime {
     },
     advanceTo(ms) {
       const until = ms - wallOffset;
-      invariant(until >= elapsed, "virtual time moves forwards only; use setWall to set the clock back", {
+      invariant(until >= elapsed, "virtual time cannot move backwards; use setWall to set the clock back", {
         now: now(),
         ms,
       });
       for (let next = findNext(); next !== undefined && next.at <= until; next = findNext()) {
         timers.delete(next);
-        // V2. Never back: a timer set with no delay is due at the present moment.
+        // virtual-clock.V2. Never backwards: a timer without a delay is due now.
         elapsed = Math.max(elapsed, next.at);
         next.fn();
       }

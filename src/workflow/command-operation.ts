@@ -24,7 +24,7 @@ export function requestOperation(
   const command = execution.issueCommand("Operation", "RecordOperation", { operationName: name }, compare);
   if (command === undefined) return never();
   if (!command.known) execution.requests.push(operationRequest(execution, command, name, text, call, policy, database));
-  else execution.host.onServed?.(command.id, name, database === undefined ? call : undefined, input?.value);
+  else execution.host.onRecordedCall?.(command.id, name, database === undefined ? call : undefined, input?.value);
   return execution.open("Operation", command.id, name, false, undo);
 }
 

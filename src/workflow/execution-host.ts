@@ -24,7 +24,7 @@ export interface ExecutionHost {
   /** True: the replay notes the difference and continues with the recorded result. */
   readonly tolerates?: (found: Violation) => boolean;
   /** Called when the journal answers a call instead of the function. */
-  onServed?(command: string, name: string, call: OperationRequest["call"] | undefined, input: unknown): void;
+  onRecordedCall?(command: string, name: string, call: OperationRequest["call"] | undefined, input: unknown): void;
   /** Checks the calls of nodes that bypass `ctx`, in a replay. */
   readonly nodeGuard?: Guard | undefined;
   /** The parsed input of a task; undefined if the task is not registered. */

@@ -228,7 +228,9 @@ export class Execution {
 
   get replaying(): boolean {
     if (this.#live) return false;
-    return this.#undelivered > 0 || this.commands.hasUnmatched || this.#hasEnd || this.host.onServed !== undefined;
+    return (
+      this.#undelivered > 0 || this.commands.hasUnmatched || this.#hasEnd || this.host.onRecordedCall !== undefined
+    );
   }
 
   /** The journal has been delivered. Commands that the code has not requested yet are compared when it does. */

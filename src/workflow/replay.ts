@@ -73,7 +73,7 @@ export type Replay =
       /** Differences that a lenient replay accepted. */
       readonly warnings?: readonly ReplayDifference[];
       /** How many calls of nodes the journal answered, and how many the replay made. */
-      readonly calls?: { readonly served: number; readonly live: number };
+      readonly calls?: { readonly recorded: number; readonly live: number };
       /** Absent if the run has not ended. */
       readonly end?: ReplayEnd;
     }

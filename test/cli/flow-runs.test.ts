@@ -128,7 +128,11 @@ describe("show", () => {
     const { count, nodes } = run!["flow"] as { count: number; nodes: Record<string, unknown>[] };
     expect(count).toBe(15);
     const find = (name: string): Record<string, unknown> | undefined => nodes.find(({ node }) => node === name);
-    expect(find("rate")).toMatchObject({ state: "completed", attempts: 2, value: { percent: 19, password: "[redacted]" } });
+    expect(find("rate")).toMatchObject({
+      state: "completed",
+      attempts: 2,
+      value: { percent: 19, password: "[redacted]" },
+    });
     expect(find("taxed")).toMatchObject({
       kind: "spread",
       items: { total: 40, completed: 27, failed: 13, running: 0, queued: 0 },
@@ -166,11 +170,17 @@ test("graph --run marks completed, skipped, waiting and failed nodes, also nodes
   const broke = namesOf((await on("graph", FLOWS, "--run", "broken-1")).stdout);
   expect([broke.get("done"), broke.get("failed")]).toEqual([["INPUT", "a", "b"], ["c"]]);
   const [json] = jsonLines((await on("graph", FLOWS, "--run", "wide-1", "--json")).stdout);
-  expect(json!["run"]).toMatchObject({ id: "wide-1", status: "completed", nodes: [{ node: "items", state: "completed" }] });
-  expect((await on("graph", FLOWS, "wide", "--run", "shop-1")).stderr).toContain("is a run of the flow shop, not of wide");
+  expect(json!["run"]).toMatchObject({
+    id: "wide-1",
+    status: "completed",
+    nodes: [{ node: "items", state: "completed" }],
+  });
+  expect((await on("graph", FLOWS, "wide", "--run", "shop-1")).stderr).toContain(
+    "is a run of the flow shop, not of wide",
+  );
 });
 
-test("completion knows flows and their runs", async () => {
+test("completion offers flows and their runs", async () => {
   const fits = async (...words: readonly string[]): Promise<string[]> =>
     (await cli(["complete", "--", "--store", store.url, ...words])).stdout
       .split("\n")

@@ -126,7 +126,9 @@ test("show prints when nodes and items are retried, and why", async () => {
   const { stdout } = await own.cli("show", "l-1");
   expect(stdout).toMatch(/^tries +retrying +2$/m);
   expect(stdout).toMatch(/^each +spread +1 of 3, 2 retrying$/m);
-  expect(stdout).toMatch(/waiting for\n {2}attempt 2 of node tries starts in (1 h|59 m .*); last error: Error: not now\\u0007\n/);
+  expect(stdout).toMatch(
+    /waiting for\n {2}attempt 2 of node tries starts in (1 h|59 m .*); last error: Error: not now\\u0007\n/,
+  );
 });
 
 test("doctor names the run and the node whose counters are wrong", async () => {

@@ -147,7 +147,9 @@ test("a backup contains the checkpoints, and a run continues from it as from the
 
 test("verify checks a graph's run against its code, and refuses a damaged journal", async () => {
   using shop = await withShort();
-  expect((await shop.cli("verify", "loop-1", GRAPHS)).stdout).toMatch(/^same {2}loop-1: Journal intact; code matches the journal/);
+  expect((await shop.cli("verify", "loop-1", GRAPHS)).stdout).toMatch(
+    /^same {2}loop-1: Journal intact; code matches the journal/,
+  );
   shop.sql(
     "update journal set data = cast(replace(cast(data as text), 'at 997', 'at 99x') as blob) where type = 'StepCommitted'",
   );

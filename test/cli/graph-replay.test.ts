@@ -1,4 +1,4 @@
-// replay and verify of graphs from the command line: modes, differences, live nodes.
+// replay and verify of graphs: modes, differences and live nodes.
 
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,8 +7,8 @@ import { jsonLines, ROOT, TemporaryFolder } from "./cli-process.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 import { buildTalk, talk } from "./greeting-graph.ts";
 
-const THEN = join(ROOT, "test/cli/greeting-graph.ts");
-const TODAY = join(ROOT, "test/cli/greeting-graph-changed.ts");
+const RECORDED = join(ROOT, "test/cli/greeting-graph.ts");
+const CHANGED = join(ROOT, "test/cli/greeting-graph-changed.ts");
 
 async function withTalk(): Promise<StoreWithRuns> {
   const store = new StoreWithRuns([talk]);
@@ -16,44 +16,46 @@ async function withTalk(): Promise<StoreWithRuns> {
   return store;
 }
 
-test("replay of a graph tells what was served and how it ended, for people and as JSON", async () => {
+test("replay of a graph reports the recorded calls and the end of the run, as text and as JSON", async () => {
   using store = await withTalk();
-  const { code, stdout } = await store.cli("replay", "talk-1", THEN);
+  const { code, stdout } = await store.cli("replay", "talk-1", RECORDED);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^same {2}talk-1: The code does what the journal says/);
+  expect(stdout).toMatch(/^same {2}talk-1: Code matches the journal/);
   expect(stdout).toContain("2 answers from the journal, 0 live");
   for (const check of ["replay", "verify"]) {
-    const [verdict] = jsonLines((await store.cli(check, "talk-1", THEN, "--json")).stdout);
+    const [verdict] = jsonLines((await store.cli(check, "talk-1", RECORDED, "--json")).stdout);
     expect(verdict).toMatchObject({
       check,
       status: "same",
-      calls: { served: 2, live: 0 },
+      calls: { recorded: 2, live: 0 },
       end: { status: "completed", output: { said: ["hello!", "fine"] } },
     });
   }
 });
 
-test("a mismatch names step, node and attempt; --lenient tells all of them and what was recorded goes on", async () => {
+test("a mismatch names step, node and attempt; --lenient reports every difference and continues with the recorded results", async () => {
   using store = await withTalk();
-  const { code, stdout } = await store.cli("replay", "talk-1", TODAY);
+  const { code, stdout } = await store.cli("replay", "talk-1", CHANGED);
   expect(code).toBe(4);
-  expect(stdout).toMatch(/^mismatch {2}talk-1: Operation input mismatch/);
+  expect(stdout).toMatch(/^mismatch {2}talk-1: the journal recorded another step input than the code now passes/);
   expect(stdout).toContain("Node(1.0)#0/Operation(0) (step 1, node greet, attempt 1)");
-  const [strict] = jsonLines((await store.cli("verify", "talk-1", TODAY, "--json")).stdout);
+  const [strict] = jsonLines((await store.cli("verify", "talk-1", CHANGED, "--json")).stdout);
   expect(strict).toMatchObject({
     status: "mismatch",
     step: 1,
     node: "greet",
-    attempt: 0,
+    attempt: 1,
     actual: '{"greeting":"hello"}',
   });
-  const lenient = await store.cli("replay", "talk-1", TODAY, "--lenient");
+  const lenient = await store.cli("replay", "talk-1", CHANGED, "--lenient");
   expect(lenient.code).toBe(0);
-  expect(lenient.stdout).toMatch(/^differs {2}talk-1: \d+ differences?; what was recorded went on\.$/m);
+  expect(lenient.stdout).toMatch(
+    /^differs {2}talk-1: \d+ differences?; the replay continued with the recorded results\.$/m,
+  );
   expect(lenient.stdout).not.toContain("same");
   expect(lenient.stdout).toContain("at Node(1.0)#0/Operation(0) (step 1, node greet, attempt 1)");
   expect(lenient.stdout).toMatch(/the code: +\S.*\n +the journal: '\{"greeting":"hello"\}'/);
-  const [json] = jsonLines((await store.cli("replay", "talk-1", TODAY, "--lenient", "--json")).stdout);
+  const [json] = jsonLines((await store.cli("replay", "talk-1", CHANGED, "--lenient", "--json")).stdout);
   expect(json).toMatchObject({
     status: "same",
     warnings: [{ node: "greet" }],
@@ -61,31 +63,31 @@ test("a mismatch names step, node and attempt; --lenient tells all of them and w
   });
 });
 
-test("--live makes a node's calls again, --mode resume goes on from a checkpoint, and nothing is written", async () => {
+test("--live repeats the calls of a node, --mode resume continues from a checkpoint, and both write nothing", async () => {
   using store = await withTalk();
-  const live = await store.cli("replay", "talk-1", TODAY, "--live", "answer", "--lenient", "--json");
+  const live = await store.cli("replay", "talk-1", CHANGED, "--live", "answer", "--lenient", "--json");
   expect(jsonLines(live.stdout)[0]).toMatchObject({
-    calls: { served: 1, live: 1 },
-    warnings: [{ node: "greet" }, { step: 2, node: "answer", attempt: 1, expected: "not so well", actual: "fine" }],
+    calls: { recorded: 1, live: 1 },
+    warnings: [{ node: "greet" }, { step: 2, node: "answer", attempt: 2, expected: "not so well", actual: "fine" }],
   });
   const before = (await store.cli("journal", "talk-1", "--json")).stdout;
-  const resumed = await store.cli("replay", "talk-1", THEN, "--mode", "resume", "--from", "1");
+  const resumed = await store.cli("replay", "talk-1", RECORDED, "--mode", "resume", "--from", "1");
   expect(resumed.stdout).toContain("1 answer from the journal, 1 live");
-  const [labelled] = jsonLines(
-    (await store.cli("replay", "talk-1", THEN, "--mode", "resume", "--label", "answered", "--json")).stdout,
+  const [labeled] = jsonLines(
+    (await store.cli("replay", "talk-1", RECORDED, "--mode", "resume", "--label", "answered", "--json")).stdout,
   );
-  expect(labelled).toMatchObject({ calls: { served: 2, live: 0 }, end: { status: "completed" } });
+  expect(labeled).toMatchObject({ calls: { recorded: 2, live: 0 }, end: { status: "completed" } });
   expect((await store.cli("journal", "talk-1", "--json")).stdout).toBe(before);
   for (const wrong of [
     ["--mode", "half"],
     ["--from", "1"],
     ["--mode", "resume", "--from", "1", "--label", "answered"],
-    ["--live", "nobody"],
+    ["--live", "unknown"],
   ])
-    expect((await store.cli("replay", "talk-1", THEN, ...wrong)).code).toBe(2);
+    expect((await store.cli("replay", "talk-1", RECORDED, ...wrong)).code).toBe(2);
 });
 
-test("journal --save writes a golden run that expectReplay takes, and overwrites nothing", async () => {
+test("journal --save writes a golden run for expectReplay and overwrites no file", async () => {
   using store = await withTalk();
   using folder = new TemporaryFolder();
   const file = folder.file("talk-1.json");
@@ -97,5 +99,5 @@ test("journal --save writes a golden run that expectReplay takes, and overwrites
   );
   expect(changed).toMatchObject({ code: "REPLAY_MISMATCH", details: { node: "greet" } });
   const again = await store.cli("journal", "talk-1", "--save", file);
-  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("it is there already")]);
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("it already exists")]);
 });

@@ -1,4 +1,4 @@
-// Runs of graphs on the command line: list, show, journal, graph --run on a store with runs of every kind.
+// Runs of graphs: list, show, journal and graph --run on a store with runs of every kind.
 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -37,7 +37,7 @@ afterAll(() => store[Symbol.dispose]());
 const on = (...args: readonly string[]): Promise<Finished> => store.cli(...args);
 
 describe("list", () => {
-  test("shows what kind the runs are of, and only one kind when asked", async () => {
+  test("shows the kind of each run, and one kind with --kind", async () => {
     const { stdout } = await on("list");
     expect(stdout).toMatch(/^RUN +DEFINITION +KIND +STATUS/);
     expect(stdout).toMatch(/^agent-1 +agent +graph +waiting/m);
@@ -52,7 +52,7 @@ describe("list", () => {
 });
 
 describe("show", () => {
-  test("has a row for every step: nodes with attempts, what changed, label, key; then who the run waits for", async () => {
+  test("prints a row per step with nodes, attempts, changes, label and key; then what the run waits for", async () => {
     const { code, stdout, stderr } = await on("show", "agent-1");
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).not.toMatch(CONTROL);
@@ -66,19 +66,19 @@ describe("show", () => {
     ]);
     expect(rows.every((row) => / [0-9a-f]{8}$/.test(row))).toBe(true);
     expect(stdout).toContain(
-      "step 5\n  review 5.0 waits for promise approval from outside, for { draft: '5 things' } Node(5.0)#0/Promise(0)\n" +
+      "step 5\n  review 5.0 waits for promise approval, showing { draft: '5 things' }  Node(5.0)#0/Promise(0)\n" +
         "  next: reprise resolve agent-1 approval '<value as JSON>'\n",
     );
-    expect(stdout).not.toContain("nothing that can come");
+    expect(stdout).not.toContain("it is stuck");
   });
 
-  test("names the child that a node waits for, and when a wait runs out", async () => {
+  test("names the child that a node waits for, and when a wait times out", async () => {
     const { stdout } = await on("show", "waits-1");
-    expect(stdout).toMatch(/asks 1\.0 waits for child sub, run [0-9a-f]{32} Node\(1\.0\)#0\/ChildWorkflow\(0\)/);
-    expect(stdout).toMatch(/idles 1\.1 waits for promise never from outside, runs out in (1 d|23 h.*) Node/);
+    expect(stdout).toMatch(/asks 1\.0 waits for child sub, run [0-9a-f]{32} {2}Node\(1\.0\)#0\/ChildWorkflow\(0\)/);
+    expect(stdout).toMatch(/idles 1\.1 waits for promise never, times out in (1 d|23 h.*) {2}Node/);
   });
 
-  test("names the node that failed and its attempt, and what its siblings did", async () => {
+  test("names the failed node, its attempt and the states of the other nodes", async () => {
     const { code, stdout } = await on("show", "failing-1");
     expect(code).toBe(0);
     expect(stdout).toContain(
@@ -87,8 +87,8 @@ describe("show", () => {
     expect(stdout).toContain("failed FATAL: FatalError: the index is gone\\u0007");
   });
 
-  test("of a step that failed, those told to stop are counted and not taken for what failed", () => {
-    const node = { state: "failed", attempt: 0, dueAt: undefined, waits: [] } as const;
+  test("counts the nodes that the engine stopped, and does not report them as failed", () => {
+    const node = { state: "failed", attempt: 1, dueAt: undefined, waits: [] } as const;
     const stopped = new RepriseError("NODE_STOPPED", "another one failed");
     const graph: GraphRun = {
       last: 1,
@@ -103,30 +103,39 @@ describe("show", () => {
       forked: undefined,
     };
     const lines = currentStepLines({ status: "failed" } as RunRecord, graph, 0, (_how, text) => text);
-    expect(lines).toEqual(["step 2", "  map 2.1 failed: Error: 404", "  told to stop: map ×2"]);
+    expect(lines).toEqual(["step 2", "  map 2.1 failed: Error: 404", "  stopped: map ×2"]);
   });
 
-  test("says what to answer with, word for word in a shell, until something has come", () => {
+  test("prints the command that answers, quoted for a shell, until a message arrives", () => {
     const wait = { kind: "promise", name: "it's ok" } as Step;
     const record = { id: "r-1", status: "waiting", arrivals: 1, read: 1 } as RunRecord;
     expect(nextCommandLines(record, [wait])).toEqual(["  next: reprise resolve r-1 'it'\\''s ok' '<value as JSON>'"]);
+    const receive = {
+      kind: "signal",
+      name: "add | checkout",
+      signals: ["add", "checkout"] as readonly string[],
+    } as Step;
+    expect(nextCommandLines(record, [receive])).toEqual([
+      "  next: reprise signal r-1 add '<value as JSON>'",
+      "  next: reprise signal r-1 checkout '<value as JSON>'",
+    ]);
     expect(nextCommandLines({ ...record, arrivals: 2 }, [wait])).toEqual([]);
     expect(nextCommandLines({ ...record, status: "completed" }, [wait])).toEqual([]);
   });
 
-  test("of a long run the last steps, and others when asked", async () => {
+  test("prints the last steps of a long run, and others with --steps", async () => {
     const stepsOf = ({ stdout }: Finished): number[] =>
       Array.from(stdout.matchAll(/^ *(\d+) .* [0-9a-f]{8}$/gm), (match) => Number(match[1]));
     const tail = await on("show", "loop-1");
     expect(stepsOf(tail)).toEqual(Array.from({ length: 20 }, (_, index) => 981 + index));
-    expect(tail.stdout).toContain("… 981 steps before: --steps 0..980\n");
+    expect(tail.stdout).toContain("… 981 steps earlier; show with --steps 0..980\n");
     expect(tail.stdout).toMatch(/● completed +→ \{ log: \[/);
     const middle = await on("show", "loop-1", "--steps", "10..12");
     expect(stepsOf(middle)).toEqual([10, 11, 12]);
-    expect(middle.stdout).toContain("… 988 steps after: --steps 13..1000\n");
+    expect(middle.stdout).toContain("… 988 steps later; show with --steps 13..1000\n");
     expect(stepsOf(await on("show", "loop-1", "--steps", "..2"))).toEqual([0, 1, 2]);
     expect((await on("show", "loop-1", "--steps", "2000..")).stdout).toContain(
-      "no step from 2000 on; the last one that is complete is 1000",
+      "there is no step 2000; the last committed step is 1000",
     );
   });
 
@@ -136,15 +145,15 @@ describe("show", () => {
     expect(stepRangeOf("..5")).toEqual({ from: 0, to: 5 });
     expect(stepRangeOf("5..")).toMatchObject({ from: 5 });
     for (const range of ["", "..", "5..2", "a", "1-3", "1.5", "1...3", "99999999999999999999"])
-      expect(() => stepRangeOf(range), range).toThrow("--steps: expected a step or a range");
+      expect(() => stepRangeOf(range), range).toThrow("is not a step or a range");
     expect((await on("show", "loop-1", "--steps", "5..2")).code).toBe(2);
   });
 
-  test("refuses the steps of a run that has none", async () => {
-    expect((await on("show", "pay-1", "--steps", "1")).stderr).toContain("run pay-1 is of the workflow pay");
+  test("refuses --steps for a run of a workflow", async () => {
+    expect((await on("show", "pay-1", "--steps", "1")).stderr).toContain("run pay-1 is a run of the workflow pay");
   });
 
-  test("however long the run is, little more than the steps shown is read", async () => {
+  test("reads little more than the steps it prints", async () => {
     const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
     const real = await openSqliteStore({ ...machine, path: store.url.slice("sqlite:".length) });
     let read = 0;
@@ -164,24 +173,24 @@ describe("show", () => {
       const record = (await real.findRun("loop-1"))!;
       const { steps, last } = await readGraphRun(counting, record, { from: 500, to: 519 });
       expect([steps.length, last, record.head]).toEqual([20, 1_000, 2_003]);
-      // Two entries per step, the checkpoint before, the last one, and what came since.
+      // Two entries per step, the previous checkpoint, the last one, and the entries since.
       expect(read).toBeLessThan(50);
     } finally {
       await real.close();
     }
   });
 
-  test("--timeline tells every entry of the steps, those of nodes with their place", async () => {
+  test("--timeline prints every entry of the steps, with the place of nodes", async () => {
     const { stdout } = await on("show", "agent-1", "--timeline", "--steps", "1..2");
     expect(stdout).not.toContain("step 0 ");
     expect(stdout).toMatch(/● plan +node 1\.0, took .* → \{ questions: \[ 'why', 'who', 'what' \] \}, label plan 1\n/);
     expect(stdout).toMatch(/· step 1 +questions \(20 bytes\), label plan 1, next search ×3\n/);
-    expect(stdout).toMatch(/· search +node 2\.2, attempt 1 failed, next in 1 ms\n +└ Error: no answer/);
+    expect(stdout).toMatch(/· search +node 2\.2, attempt 1 failed, retry in 1 ms\n +└ Error: no answer/);
     expect(stdout).toMatch(/● 2\.0\/look up +operation.* → 'about why'\n/);
     expect(stdout).toMatch(/● search +node 2\.2, took .*, attempt 2 → /);
   });
 
-  test("--json has the same as data", async () => {
+  test("--json has the same data", async () => {
     const [run] = jsonLines((await on("show", "agent-1", "--json", "--steps", "1..2")).stdout);
     expect(run).toMatchObject({ id: "agent-1", kind: "graph", input: { questions: ["why"] }, output: null });
     expect(run!["graph"]).toEqual({
@@ -205,8 +214,8 @@ describe("show", () => {
         {
           command: "Node(5.0)",
           node: "review",
-          state: "waits",
-          attempt: 0,
+          state: "waiting",
+          attempt: 1,
           error: null,
           dueAt: null,
           waitsFor: ["Node(5.0)#0/Promise(0)"],
@@ -218,13 +227,13 @@ describe("show", () => {
     const [failed] = jsonLines((await on("show", "failing-1", "--json")).stdout);
     expect(failed!["graph"].nodes).toMatchObject([
       { node: "good", state: "completed" },
-      { node: "bad", state: "failed", attempt: 1, error: { $: "error", v: { message: "the index is gone\u0007" } } },
+      { node: "bad", state: "failed", attempt: 2, error: { $: "error", v: { message: "the index is gone\u0007" } } },
     ]);
     const [workflow] = jsonLines((await on("show", "pay-1", "--json")).stdout);
     expect(workflow!["graph"]).toBeNull();
   });
 
-  test("--watch follows a graph until a person has answered", async () => {
+  test("--watch follows a graph until its promise is resolved", async () => {
     using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
     const child = startCli(["show", "agent-2", "--watch", "--store", own.url]);
     const ended = finished(child);
@@ -241,7 +250,7 @@ describe("show", () => {
 });
 
 describe("journal", () => {
-  test("shows steps without the parts that only programs read, which --json has", async () => {
+  test("prints steps without paths and order keys, which --json has", async () => {
     const { stdout } = await on("journal", "agent-1");
     expect(stdout).toMatch(
       /StepCommitted +\{ step: 1, label: 'plan 1', delta: \{ set: .* \}, frontier: \[ 'search ×3' \], key: 'sha256:[0-9a-f]{8}…' \}\n/,
@@ -255,7 +264,7 @@ describe("journal", () => {
 });
 
 describe("graph --run", () => {
-  test("draws what the run did over its graph", async () => {
+  test("marks what the run did", async () => {
     const { code, stdout, stderr } = await on("graph", GRAPHS, "--run", "agent-1");
     expect([code, stderr]).toEqual([0, ""]);
     const { titles, boxes, marks } = readMermaid(stdout);
@@ -268,12 +277,12 @@ describe("graph --run", () => {
     expect((failed.marks.get("failed") ?? []).map((id) => failed.boxes.get(id)!.lines)).toEqual([["bad", "failed"]]);
   });
 
-  test("names the children that nodes started, which the definition cannot know", async () => {
+  test("names the children that nodes started", async () => {
     const [drawn] = jsonLines((await on("graph", GRAPHS, "--run", "waits-1", "--json")).stdout);
     expect(drawn!["run"].children).toEqual([{ node: "asks", names: ["sub"] }]);
   });
 
-  test("adds the ways that goto took, and marks the end", async () => {
+  test("adds the goto targets and marks the end", async () => {
     using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
     await own.cli("resolve", "agent-2", "approval", '{"ok":true}');
     await own.finish("agent-2");
@@ -292,18 +301,18 @@ describe("graph --run", () => {
     ]);
   });
 
-  test("refuses runs that are no graph's, or another graph's", async () => {
+  test("refuses runs of workflows and of other graphs", async () => {
     expect((await on("graph", GRAPHS, "--run", "pay-1")).stderr).toContain(
-      "only runs of graphs and flows can be drawn",
+      "Only runs of graphs and flows can be drawn",
     );
     expect((await on("graph", GRAPHS, "loop", "--run", "agent-1")).stderr).toContain(
-      "is of the graph agent, not of loop",
+      "is a run of the graph agent, not of loop",
     );
     expect((await on("graph", GRAPHS, "--run", "nobody")).stderr).toContain("RUN_NOT_FOUND");
   });
 });
 
-test("a node that will be tried again is told with when, and why", async () => {
+test("show prints when a node is retried, and why", async () => {
   const { graph, START, last } = await import("reprise");
   const slow = graph("slow", { state: { n: last(0) } })
     .node("tries", { retry: { maxAttempts: 3, baseDelay: "1 hour" } }, async () => {
@@ -317,10 +326,10 @@ test("a node that will be tried again is told with when, and why", async () => {
     while ((await run.info()).entries < 3) await new Promise((resolve) => setImmediate(resolve));
   }
   const { stdout } = await own.cli("show", "slow-1");
-  expect(stdout).toMatch(/step 1\n {2}tries 1\.0 is tried again in (1 h|59 m .*), attempt 2; Error: not now\n/);
+  expect(stdout).toMatch(/step 1\n {2}tries 1\.0 retries in (1 h|59 m .*), attempt 2; last error: Error: not now\n/);
 });
 
-test("a fork says where it comes from, and shows its own steps", async () => {
+test("show prints the origin of a fork and its own steps", async () => {
   using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
   {
     await using engine = await createEngine({ store: own.url, definitions: ALL, logger: SILENT });
@@ -328,23 +337,23 @@ test("a fork says where it comes from, and shows its own steps", async () => {
   }
   const { stdout } = await own.cli("show", "fork-1");
   expect(stdout).toMatch(/^ +3 .* fork of agent-2 +draft, found, ok, questions +\d+ +[0-9a-f]{8}$/m);
-  expect(stdout).not.toContain("steps before");
+  expect(stdout).not.toContain("steps earlier");
   const timeline = await own.cli("show", "fork-1", "--timeline");
   expect(timeline.stdout).toMatch(/· started +as a fork of agent-2, from step 3\n/);
   const [run] = jsonLines((await own.cli("show", "fork-1", "--json")).stdout);
   expect(run!["graph"]).toMatchObject({ forked: { run: "agent-2", step: 3 } });
 });
 
-test("of a retried run what failed is void: its nodes are to do again, those with a result are not", async () => {
+test("after a retry the failed nodes are pending and the completed ones are not", async () => {
   using own = await new StoreWithRuns(ALL).start({ id: "failing-2", what: failing, input: {}, until: "failed" });
   expect((await own.cli("retry", "failing-2")).code).toBe(0);
   const { stdout } = await own.cli("show", "failing-2");
   expect(stdout).toMatch(/· retried +step 2 again\n/);
-  expect(stdout).toContain("step 2\n  completed: good\n  to do: bad\n");
+  expect(stdout).toContain("step 2\n  completed: good\n  pending: bad\n");
   expect(stdout).not.toContain("failed, attempt");
 });
 
-test("completion knows graphs, their runs, and what the options take", async () => {
+test("completion offers graphs, their runs and option values", async () => {
   const fits = async (...words: readonly string[]): Promise<string[]> =>
     (await cli(["complete", "--", "--store", store.url, ...words])).stdout
       .split("\n")

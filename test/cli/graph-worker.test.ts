@@ -1,4 +1,4 @@
-// run, worker, dev with graphs; what a person answers; Ctrl-C.
+// run, worker and dev with graphs; answers of a person; Ctrl-C.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ function shop(): TemporaryFolder & { on: (...args: readonly string[]) => ReturnT
   return Object.assign(folder, { store, on: (...args: readonly string[]) => cli([...args, ...store]) });
 }
 
-test("run takes a graph by name; its input is a first change of its channels", async () => {
+test("run starts a graph by name; its input changes the channels", async () => {
   using here = shop();
   const { code, stdout, stderr } = await here.on("run", GRAPHS, "loop", '{"n":998,"log":["begun"]}', "--id", "l-1");
   expect(code).toBe(0);
@@ -25,8 +25,8 @@ test("run takes a graph by name; its input is a first change of its channels", a
 
 test.each([
   ['{"m":1}', "graph loop has no channel m"],
-  ["[1]", "expected a change of channels, such as { n: … }"],
-])("run refuses the input %s, and starts nothing", async (input, words) => {
+  ["[1]", "expected changes of channels, such as { n: … }"],
+])("run refuses the input %s and starts nothing", async (input, words) => {
   using here = shop();
   const { code, stderr } = await here.on("run", GRAPHS, "loop", input);
   expect([code, stderr]).toEqual([2, expect.stringMatching(/^error BAD_INPUT: The input of graph loop /)]);
@@ -34,7 +34,7 @@ test.each([
   expect((await here.on("list")).stdout).toBe("");
 });
 
-test("a run that fails says so with the failure of its node", async () => {
+test("run reports the failure of the node that failed the run", async () => {
   using here = shop();
   const { code, stderr } = await here.on("run", GRAPHS, "failing", "--id", "f-1");
   expect([code, stderr]).toEqual([
@@ -43,12 +43,12 @@ test("a run that fails says so with the failure of its node", async () => {
   ]);
 });
 
-test("a worker names its graphs, works in their queues, and goes on with what a person answered", async () => {
+test("a worker lists its graphs, claims from their queues, and continues with the answer of a person", async () => {
   using here = shop();
   expect((await here.on("run", GRAPHS, "agent", "--detach", "--id", "a-1")).stdout).toBe("a-1\n");
   const worker = startCli(["worker", GRAPHS, "--queues", "default,gpu", ...here.store]);
   const ended = finished(worker);
-  await saying(worker, "working");
+  await saying(worker, "started worker");
   const watching = startCli(["show", "a-1", "--watch", ...here.store]);
   const watched = finished(watching);
   await saying(watching, "○ 5.0/approval");
@@ -62,7 +62,7 @@ test("a worker names its graphs, works in their queues, and goes on with what a 
   expect(stdout).toMatch(/1 workflow \(sub\), 6 graphs \(agent, .*slow.*\)/);
 });
 
-test("Ctrl-C lets the node at work finish, gives the run back and ends with 130; the next command goes on", async () => {
+test("Ctrl-C waits for the running node, releases the run and exits with 130; the next command continues the run", async () => {
   using here = shop();
   const child = startCli(["run", GRAPHS, "slow", "--id", "s-1", ...here.store]);
   const ended = finished(child);
@@ -76,7 +76,7 @@ test("Ctrl-C lets the node at work finish, gives the run back and ends with 130;
   expect([code, output]).toEqual([0, "{ n: 2 }\n"]);
 });
 
-test("dev tells what the nodes of a graph do, step by step", async () => {
+test("dev prints the nodes and steps of a graph", async () => {
   using here = shop();
   writeFileSync(
     here.file("flow.mjs"),

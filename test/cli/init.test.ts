@@ -1,4 +1,4 @@
-// reprise init: a project that runs as it is.
+// reprise init: the project passes its tests and runs.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { cli, finished, jsonLines, ROOT, saying, startCli, startNode, TemporaryF
 
 const FILES = ["package.json", "tsconfig.json", "workflows.ts", "workflows.test.ts", "README.md", ".gitignore"];
 
-/** What `npm install` would do. */
+/** Does what `npm install` does. */
 function install(folder: string): void {
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(ROOT, join(folder, "node_modules/reprise"));
@@ -16,13 +16,13 @@ function install(folder: string): void {
 }
 
 test(
-  "the project that init makes passes its own tests, compiles, and does what its README says",
+  "the project that init creates passes its tests, compiles, and the commands of its README work",
   { timeout: 120_000 },
   async () => {
     using folder = new TemporaryFolder();
     const { code, stdout, stderr } = await cli(["init", "my-app"], { cwd: folder.path });
     expect(code).toBe(0);
-    expect(stdout).toBe(FILES.map((name) => `made my-app/${name}\n`).join(""));
+    expect(stdout).toBe(FILES.map((name) => `created my-app/${name}\n`).join(""));
     expect(stderr).toContain("next: cd my-app && npm install && npm test && npm run dev");
     const app = folder.file("my-app");
     install(app);
@@ -55,18 +55,18 @@ test(
   },
 );
 
-test("init never overwrites: one file in the way and nothing is written", async () => {
+test("init writes nothing if one of its files exists", async () => {
   using folder = new TemporaryFolder();
   writeFileSync(folder.file("README.md"), "mine");
   const { code, stderr } = await cli(["init"], { cwd: folder.path });
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^error USAGE: .* already has README\.md; nothing was written/);
+  expect(stderr).toMatch(/^error USAGE: .* already contains README\.md, so nothing was written/);
   expect(readdirSync(folder.path)).toEqual(["README.md"]);
   const file = await cli(["init", "README.md"], { cwd: folder.path });
   expect(file.stderr).toContain("README.md is not a folder");
 });
 
-test("init in an empty folder needs no name, and says as JSON what it made", async () => {
+test("init works in the current folder, and lists the created files as JSON", async () => {
   using folder = new TemporaryFolder();
   const [made] = jsonLines((await cli(["init", "--json"], { cwd: folder.path })).stdout);
   expect(made).toEqual({ folder: expect.any(String), files: FILES, next: ["npm install", "npm test", "npm run dev"] });

@@ -1,4 +1,4 @@
-// list, show, journal, replay, verify, doctor on a store with runs of every kind.
+// list, show, journal, replay, verify and doctor on a store with runs of every kind.
 
 import { once } from "node:events";
 import { join } from "node:path";
@@ -79,11 +79,11 @@ describe("list", () => {
     expect(await ids("--tag", "eu")).toEqual(["pay-1"]);
     expect(await ids("--limit", "2")).toEqual(["review-1", "incomplete-1"]);
     const { stdout, stderr, code } = await on("list", "--tag", "nowhere");
-    expect([code, stdout, stderr]).toEqual([0, "", "No runs match.\n"]);
+    expect([code, stdout, stderr]).toEqual([0, "", "No matching runs.\n"]);
   });
 
-  test("says that there are older runs", async () => {
-    expect((await on("list", "--limit", "2")).stderr).toContain("raise --limit");
+  test("reports that more runs exist", async () => {
+    expect((await on("list", "--limit", "2")).stderr).toContain("show them with a --limit above 2");
   });
 });
 
@@ -95,23 +95,23 @@ describe("show", () => {
     expect(stdout).toMatch(
       /● charge +took \d+ ms, attempt 2 → \{ paid: 4990 \}\n +└ attempt 1: Error: no answer\\u001b\[31m\\nfrom/,
     );
-    expect(stdout).toMatch(/○ sleep 20 ms +until \+\d+ ms\n.*● sleep 20 ms +over after \d+ ms/);
+    expect(stdout).toMatch(/○ sleep 20 ms +until \+\d+ ms\n.*● sleep 20 ms +ended after \d+ ms/);
     expect(stdout).toMatch(/· state paid +=.*4990n/);
     expect(stdout).toMatch(/● label +operation → 'L-4990\\x1B\[2J'/);
     expect(stdout).toMatch(/● completed +→ \{ at: 1970-01-01T00:00:00.000Z/);
-    expect(stdout).not.toContain("waits for");
+    expect(stdout).not.toContain("waiting for");
     expect(stdout).not.toMatch(CONTROL);
   });
 
-  test("says what a waiting run waits for", async () => {
+  test("prints what a waiting run waits for", async () => {
     const { stdout } = await on("show", "review-1");
     expect(stdout).toMatch(
-      /waits for\n {2}a timer, in (?:1 h|59 m).*Timer\(0\)\n {2}promise approval from outside, runs out in \d+ [dh].*Promise\(0\)/,
+      /waiting for\n {2}timer, fires in (?:1 h|59 m).*Timer\(0\)\n {2}promise approval, times out in \d+ [dh].*Promise\(0\)/,
     );
     expect(stdout).toContain("\n  next: reprise resolve review-1 approval '<value as JSON>'\n");
   });
 
-  test("says why a run failed and what to do", async () => {
+  test("prints why a run failed and the next command", async () => {
     const { code, stdout } = await on("show", "refuse-1");
     expect(code).toBe(0);
     expect(stdout).toContain("failed FATAL: FatalError: not today\\u0007");
@@ -120,15 +120,15 @@ describe("show", () => {
     expect(stdout).not.toMatch(CONTROL);
   });
 
-  test("shows the evidence of a blocked run", async () => {
+  test("prints the evidence of a blocked run", async () => {
     const { stdout } = await on("show", "incomplete-1");
     expect(stdout).toContain("blocked UNKNOWN_TASK: Workflow incomplete requests task `unexported`");
     expect(stdout).toContain("Add the task to `definitions`");
   });
 
-  test("leaves out the middle of a long timeline", async () => {
+  test("omits the middle of a long timeline", async () => {
     const { stdout } = await on("show", "many-1");
-    expect(stdout).toContain("lines left out");
+    expect(stdout).toContain("lines omitted");
     expect(stdout.split("\n").length).toBeLessThan(450);
   });
 
@@ -159,7 +159,7 @@ describe("show", () => {
 });
 
 describe("journal", () => {
-  test("prints every entry, from where it is asked to", async () => {
+  test("prints every entry, or the entries after --after", async () => {
     const { code, stdout } = await on("journal", "pay-1");
     expect(code).toBe(0);
     expect(stdout.trim().split("\n")).toHaveLength(8);
@@ -180,7 +180,7 @@ describe("journal", () => {
     });
   });
 
-  test("ends quietly when its reader has seen enough", async () => {
+  test("ends without an error when its reader closes the pipe", async () => {
     for (const args of [
       ["journal", "many-1"],
       ["journal", "many-1", "--json"],
@@ -197,7 +197,7 @@ describe("journal", () => {
 });
 
 describe("replay and verify", () => {
-  test("say that the code still does what the journal says", async () => {
+  test("report that the code matches the journal", async () => {
     for (const check of ["replay", "verify"]) {
       const { code, stdout } = await on(check, "pay-1", DEFINITIONS);
       expect(code).toBe(0);
@@ -214,7 +214,7 @@ describe("replay and verify", () => {
     });
   });
 
-  test("name the place where changed code goes another way", async () => {
+  test("name the place where changed code differs", async () => {
     const { code, stdout } = await on("replay", "pay-1", CHANGED);
     expect(code).toBe(4);
     expect(stdout).toContain(
@@ -230,7 +230,7 @@ describe("replay and verify", () => {
     });
   });
 
-  test("refuse a file that does not have the run's definition", async () => {
+  test("refuse a file without the run's definition", async () => {
     const { code, stderr } = await on("replay", "review-1", CHANGED);
     expect(code).toBe(2);
     expect(stderr).toContain("error UNKNOWN_DEFINITION:");
@@ -238,7 +238,7 @@ describe("replay and verify", () => {
 });
 
 describe("doctor", () => {
-  test("describes the store and finds it healthy", async () => {
+  test("describes the store and reports that it is healthy", async () => {
     const { code, stdout, stderr } = await on("doctor");
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^store +sqlite .*shop\.db \(.*B\)\nschema +\d+\ndurability +full/);
@@ -262,32 +262,32 @@ describe("doctor", () => {
     });
   });
 
-  test("shows the workers that are alive, and does not disturb them", async () => {
+  test("lists the live workers", async () => {
     await using engine = await createEngine({ store, definitions: [review] });
     const [report] = jsonLines((await on("doctor", "--json")).stdout);
     expect(report?.["store"].workers).toEqual([
       { worker: expect.any(Number), name: expect.any(String), until: expect.any(String), alive: true },
     ]);
-    expect((await on("doctor")).stdout).toMatch(/^workers +\S+ \(\w+\), lease for another \d+/m);
+    expect((await on("doctor")).stdout).toMatch(/^workers +\S+ \(\w+\), live, lease expires in \d+/m);
     await engine.get(review, "review-1").info();
   });
 });
 
-test("colours are for terminals only, unless somebody insists", async () => {
+test("colors are for terminals only, unless FORCE_COLOR is set", async () => {
   expect((await on("show", "pay-1")).stdout).not.toContain("\u001b");
-  const insisted = await cli(["show", "pay-1", "--store", store], { env: { FORCE_COLOR: "1" } });
-  expect(insisted.stdout).toContain("\u001b[32m●");
+  const forced = await cli(["show", "pay-1", "--store", store], { env: { FORCE_COLOR: "1" } });
+  expect(forced.stdout).toContain("\u001b[32m●");
   const refused = await cli(["show", "pay-1", "--store", store], { env: { NO_COLOR: "1" } });
   expect(refused.stdout).not.toContain("\u001b");
 });
 
-test("the store can be named by the environment", async () => {
+test("REPRISE_STORE names the store", async () => {
   const { code, stdout } = await cli(["list", "--json", "--limit", "1"], { env: { REPRISE_STORE: store } });
   expect(code).toBe(0);
   expect(jsonLines(stdout)).toHaveLength(1);
 });
 
-test("the generations of a run that continued as new can be looked at and replayed one by one", async () => {
+test("show, journal and verify read each generation of a run that continued as new", async () => {
   using shop = await new StoreWithRuns([definitions.pages]).start({
     id: "pages-1",
     what: definitions.pages,
@@ -303,5 +303,5 @@ test("the generations of a run that continued as new can be looked at and replay
   const [same] = jsonLines((await shop.cli("verify", "pages-1", DEFINITIONS, "--generation", "0", "--json")).stdout);
   expect(same).toMatchObject({ status: "same", generation: 0 });
   const none = await shop.cli("journal", "pages-1", "--generation", "9");
-  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("has no generation 9; its newest is 2")]);
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("has no generation 9; its latest is 2")]);
 });

@@ -1,4 +1,4 @@
-// migrate, prune, backup.
+// migrate, prune and backup.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -23,7 +23,7 @@ function makeFirst(path: string): void {
   db.close();
 }
 
-test("migrate brings an older store up to date, after a copy; other commands refuse the older one", async () => {
+test("migrate upgrades an older store after a copy; other commands refuse the older store", async () => {
   using folder = new TemporaryFolder();
   const path = folder.file("shop.db");
   makeFirst(path);
@@ -42,14 +42,14 @@ test("migrate brings an older store up to date, after a copy; other commands ref
 
   const { code, stdout } = await cli(["migrate", ...store]);
   expect(code).toBe(0);
-  expect(stdout).toContain(`shop.db: schema 1 → ${SCHEMA_VERSION}\nthe file as it was: ${copy}`);
+  expect(stdout).toContain(`shop.db: schema 1 → ${SCHEMA_VERSION}\ncopy of the old file: ${copy}`);
   expect(new DatabaseSync(copy, { readOnly: true }).prepare("pragma user_version").get()).toEqual({ user_version: 1 });
   expect((await cli(["doctor", ...store])).code).toBe(0);
   const again = await cli(["migrate", ...store]);
   expect([again.code, again.stdout]).toEqual([0, `up to date  ${path} has schema ${SCHEMA_VERSION}\n`]);
 });
 
-test("a copy that is there already is never overwritten, and nothing is migrated without it", async () => {
+test("migrate does not overwrite an existing copy and then migrates nothing", async () => {
   using folder = new TemporaryFolder();
   const path = folder.file("shop.db");
   makeFirst(path);
@@ -57,13 +57,13 @@ test("a copy that is there already is never overwritten, and nothing is migrated
   makeFirst(folder.file("copy.db"));
   const { code, stderr } = await cli(args);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/copy\.db exists already/);
+  expect(stderr).toMatch(/copy\.db exists\./);
   expect((await cli(["migrate", "--dry-run", "--json", "--store", `sqlite:${path}`])).stdout).toContain('"from":1');
   const [done] = jsonLines((await cli(["migrate", "--no-backup", "--json", "--store", `sqlite:${path}`])).stdout);
   expect(done).toMatchObject({ migrated: true, backup: null });
 });
 
-test("prune counts, asks, and removes ended runs that are old enough, with their journals", async () => {
+test("prune counts, asks and deletes old ended runs with their journals", async () => {
   using store = await shop();
   const [dry] = jsonLines((await store.cli("prune", "--older-than", "0s", "--dry-run", "--json")).stdout);
   expect(dry).toEqual({ runs: 1, endedBefore: expect.stringMatching(/Z$/), dryRun: true });
@@ -72,7 +72,7 @@ test("prune counts, asks, and removes ended runs that are old enough, with their
   const refused = await store.cli("prune", "--older-than", "0s");
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain(
-    "Remove 1 run that ended more than 0 ms ago, with their journals? Nobody can be asked",
+    "Delete 1 run that ended more than 0 ms ago, and their journals? This is not a terminal",
   );
   expect(await store.statusOf("pay-1")).toBe("completed");
   const { code, stdout } = await store.cli("prune", "--older-than", "0s", "--yes");
@@ -83,7 +83,7 @@ test("prune counts, asks, and removes ended runs that are old enough, with their
   expect(bad.stderr).toMatch(/^error BAD_DURATION: --older-than/);
 });
 
-test("a backup is a store like the one it was made from, and never overwrites", async () => {
+test("a backup is a store with the same runs, and backup overwrites no file", async () => {
   using store = await shop();
   const copy = store.folder.file("copy.db");
   const [made] = jsonLines((await store.cli("backup", copy, "--json")).stdout);
@@ -92,10 +92,10 @@ test("a backup is a store like the one it was made from, and never overwrites", 
   expect(await of(`sqlite:${copy}`)).toBe(await of(store.url));
   const again = await store.cli("backup", copy);
   expect(again.code).toBe(2);
-  expect(again.stderr).toContain("exists already");
+  expect(again.stderr).toContain("copy.db exists.");
 });
 
-test("caring for a store that is not there creates nothing", async () => {
+test("maintenance commands do not create a missing store", async () => {
   using folder = new TemporaryFolder();
   for (const args of [
     ["migrate"],

@@ -1,4 +1,4 @@
-// signal, resolve, reject, query, update, stream: messages into runs and out of them, with and without their code.
+// signal, resolve, reject, query, update and stream, with and without the code of the run.
 
 import { expect, test } from "vitest";
 import { createEngine } from "reprise";
@@ -16,18 +16,18 @@ const shop = (): Promise<StoreWithRuns> =>
     { id: "cart-1", what: cart, until: "waiting" },
   );
 
-test("resolve needs no code: the journal shows what the run asked for, and the run goes on with the value", async () => {
+test("resolve needs no code: the name is in the journal, and the run continues with the value", async () => {
   using store = await shop();
   const { code, stdout, stderr } = await store.cli("resolve", "review-1", "approval", '{"ok":true}');
   expect([code, stdout]).toEqual([0, "resolved approval of review-1\n"]);
-  expect(stderr).toContain("with --file the workflow's schema checks it first");
+  expect(stderr).toContain("add --file <file> to validate it with the workflow's schema");
   const [json] = jsonLines((await store.cli("resolve", "review-2", "approval", '{"ok":false}', "--json")).stdout);
   expect(json).toEqual({ action: "resolve", id: "review-2", name: "approval", checked: false });
   expect(await store.finish("review-1")).toMatchObject({ status: "completed", output: true });
   expect(await store.finish("review-2")).toMatchObject({ status: "completed", output: false });
 });
 
-test("a promise takes one value; the second is refused and the first stands", async () => {
+test("a second value for a promise is refused and the first one stays", async () => {
   using store = await shop();
   await store.cli("resolve", "review-1", "approval", '{"ok":true}');
   const again = await store.cli("reject", "review-1", "approval", "too late");
@@ -36,7 +36,7 @@ test("a promise takes one value; the second is refused and the first stands", as
   expect(await store.finish("review-1")).toMatchObject({ status: "completed", output: true });
 });
 
-test("reject gives the run an error with the message", async () => {
+test("reject rejects the promise with the message", async () => {
   using store = await shop();
   const { code, stdout } = await store.cli("reject", "review-1", "approval", "out of stock");
   expect([code, stdout]).toEqual([0, "rejected approval of review-1\n"]);
@@ -45,7 +45,7 @@ test("reject gives the run an error with the message", async () => {
   expect(String(error)).toContain("out of stock");
 });
 
-test("a name the run has not asked for is refused without the code, and nothing is written", async () => {
+test("without the code an unknown name is refused and nothing is written", async () => {
   using store = await shop();
   for (const [id, name, says] of [
     ["review-1", "aproval", "it has asked for: approval"],
@@ -53,14 +53,14 @@ test("a name the run has not asked for is refused without the code, and nothing 
   ] as const) {
     const { code, stderr } = await store.cli("resolve", id, name, "1");
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^error UNKNOWN_PORT: .* so far; /);
+    expect(stderr).toMatch(/^error UNKNOWN_PORT: Run .* is not waiting for a promise named `\w+` yet\. /);
     expect(stderr).toContain(says);
   }
   const [shown] = jsonLines((await store.cli("show", "order-1", "--json")).stdout);
   expect(shown).toMatchObject({ status: "waiting", unread: 0 });
 });
 
-test("a run that has ended says so, whatever it asked for", async () => {
+test("a message to a run that has ended is refused", async () => {
   using store = await shop();
   await store.cli("cancel", "order-1");
   await store.finish("order-1");
@@ -69,7 +69,7 @@ test("a run that has ended says so, whatever it asked for", async () => {
   expect(stderr).toMatch(/^error RUN_ENDED: Run order-1 has ended \(cancelled\)/);
 });
 
-test("with the code, a promise may be resolved before the run asks, and its schema is kept", async () => {
+test("with the code a promise can be resolved before the run waits for it, and its schema validates the value", async () => {
   using store = await shop();
   const wrong = await store.cli("resolve", "order-1", "payment", '{"cents":"many"}', "--file", DEFINITIONS);
   expect(wrong.code).toBe(2);
@@ -89,14 +89,14 @@ test("with the code, a promise may be resolved before the run asks, and its sche
   expect(jsonLines(stdout)).toEqual([{ action: "resolve", id: "order-1", name: "payment", checked: true }]);
 });
 
-test("text without quotes is refused with the quotes it needs", async () => {
+test("a string without JSON quotes is refused with a hint", async () => {
   using store = await shop();
   const { code, stderr } = await store.cli("resolve", "review-1", "approval", "yes");
   expect(code).toBe(2);
-  expect(stderr).toContain(`Text needs quotes inside quotes: '"yes"'`);
+  expect(stderr).toContain(`A JSON string needs quotes inside quotes: '"yes"'`);
 });
 
-test("signals come in the order they were sent, and a run's stream can be read while it goes on", async () => {
+test("signals arrive in order, and a stream can be followed while the run continues", async () => {
   using store = await shop();
   for (const sku of ["a", "b"]) {
     const sent = await store.cli("signal", "cart-1", "add", JSON.stringify({ sku }), "--dedup-id", sku);
@@ -117,12 +117,12 @@ test("signals come in the order they were sent, and a run's stream can be read w
   expect((await store.cli("stream", "cart-1", "said", "--after", "1")).stdout).toBe("     2  'got b'\n");
 });
 
-test("a signal the run does not take is refused, by its journal or by its code", async () => {
+test("an unknown signal is refused, with and without the code", async () => {
   using store = await shop();
   const unseen = await store.cli("signal", "cart-1", "ad", "1");
   expect([unseen.code, unseen.stderr]).toEqual([
     2,
-    expect.stringContaining("has asked for no signal called ad so far; it has asked for: add, checkout"),
+    expect.stringContaining("is not waiting for a signal named `ad` yet. It has waited for: add, checkout."),
   ]);
   const unknown = await store.cli("signal", "cart-1", "ad", "1", "--file", DEFINITIONS);
   expect(unknown.stderr).toContain("error UNKNOWN_PORT: Workflow cart has no signal ad");
@@ -130,7 +130,7 @@ test("a signal the run does not take is refused, by its journal or by its code",
   expect(wrong.stderr).toMatch(/^error BAD_INPUT:/);
 });
 
-test("a message can be sent before its run is there, with its code", async () => {
+test("with the code a message can be sent before its run starts", async () => {
   using store = await shop();
   const blind = await store.cli("signal", "cart-2", "checkout", "--before-start", "cart");
   expect([blind.code, blind.stderr]).toEqual([2, expect.stringContaining("--before-start needs --file")]);
@@ -142,7 +142,7 @@ test("a message can be sent before its run is there, with its code", async () =>
   expect(await store.finish("cart-2")).toMatchObject({ output: ["x"] });
 });
 
-test("a query asks the run's code and writes nothing; an update is answered by a worker, also with an error", async () => {
+test("a query writes nothing; a worker answers an update, also with an error", async () => {
   using store = await shop();
   const code = ["--file", DEFINITIONS];
   await store.cli("signal", "cart-1", "add", '{"sku":"a"}');
@@ -168,14 +168,14 @@ test("a query asks the run's code and writes nothing; an update is answered by a
   expect((await store.cli("query", "cart-1", "count", ...code)).stdout).toBe("0\n");
 });
 
-test("a query needs the code, and an update that nobody has seen too", async () => {
+test("a query needs the code, and so does the first update", async () => {
   using store = await shop();
   const blind = await store.cli("query", "cart-1", "count");
   expect([blind.code, blind.stderr]).toEqual([2, expect.stringContaining("required option '--file <file>'")]);
   const unseen = await store.cli("update", "cart-1", "drop", '"a"');
   expect([unseen.code, unseen.stderr]).toEqual([
     2,
-    expect.stringContaining("has asked for no update called drop so far"),
+    expect.stringContaining("has not received an update named `drop` yet"),
   ]);
   const unknown = await store.cli("query", "cart-1", "size", "--file", DEFINITIONS);
   expect(unknown.stderr).toContain("error UNKNOWN_PORT: Workflow cart has no query size");

@@ -1,4 +1,4 @@
-// reprise queue, and what `worker` and `run` have to do with queues.
+// reprise queue, and the queue options of worker and run.
 
 import { expect, test } from "vitest";
 import { queue, task, workflow } from "reprise";
@@ -22,33 +22,33 @@ const MAIL = {
   limits: { concurrency: 4, rate: { limit: 100, per: 60_000 }, perKey: { concurrency: 1 } },
 };
 
-test("queues are listed with what waits and their limits, paused and resumed", async () => {
+test("queues are listed with their work and limits, paused and resumed", async () => {
   using store = await shop();
   const listed = jsonLines((await store.cli("queue", "list", "--json")).stdout);
   expect(listed.map(({ name }) => name as string)).toEqual(["default", "mail"]);
   expect(listed[1]).toEqual(MAIL);
   expect((await store.cli("queue", "pause", "mail")).stdout).toBe("paused mail\n");
   const { stdout } = await store.cli("queue", "list");
-  expect(stdout).toMatch(/^QUEUE +READY +AT WORK +DELAYED +OLDEST +LIMITS\n/);
+  expect(stdout).toMatch(/^QUEUE +READY +RUNNING +DELAYED +OLDEST +LIMITS\n/);
   expect(stdout).toMatch(/\nmail +0 +0 +0 +4 at once, 100 per 1 m, per key 1 at once +paused\n$/);
   const [resumed] = jsonLines((await store.cli("queue", "resume", "mail", "--json")).stdout);
   expect(resumed).toEqual({ action: "resume", queue: MAIL });
 });
 
-test("a queue gets other limits, or none", async () => {
+test("queue limit sets or removes limits", async () => {
   using store = await shop();
   const limited = await store.cli("queue", "limit", "mail", "--concurrency", "2", "--key-rate", "5/10s");
-  expect(limited.stdout).toBe("limited mail  2 at once, per key 5 per 10 s\n");
+  expect(limited.stdout).toBe("changed mail  2 at once, per key 5 per 10 s\n");
   const [none] = jsonLines((await store.cli("queue", "limit", "mail", "--none", "--json")).stdout);
   expect(none).toMatchObject({ action: "limit", queue: { limits: {} } });
 });
 
-test("what makes no sense is refused", async () => {
+test("invalid limits and queues are refused", async () => {
   using store = await shop();
   for (const [args, says] of [
     [["queue", "pause", "nope"], /error QUEUE_NOT_FOUND:/],
     [["queue", "pause", "default"], /error USAGE: Queue default/],
-    [["queue", "limit", "mail"], /give the new limits, or --none/],
+    [["queue", "limit", "mail"], /pass new limits, .* or --none/],
     [["queue", "limit", "mail", "--none", "--concurrency", "1"], /not both/],
     [["queue", "limit", "mail", "--rate", "many"], /--rate: expected a count and a time such as 100\/1m/],
     [
@@ -66,7 +66,7 @@ test("what makes no sense is refused", async () => {
   }
 });
 
-test("a worker of one queue says so, and a run can be tagged and delayed when it is started", async () => {
+test("a worker reports its queues, and a run can be started with a tag and a delay", async () => {
   using folder = new TemporaryFolder();
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const child = startCli(["worker", DEFINITIONS, "--queues", "default", "--json", ...store]);

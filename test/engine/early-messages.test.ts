@@ -102,7 +102,7 @@ test("a child that was spoken to before it was started hears it", async () => {
 });
 
 test("signals that come with the start are delivered in the order written", async () => {
-  const talk = workflow("talk", { ports: { b: signal<number>(), a: signal<number>(), end: signal() } }, async (ctx) => {
+  const collect = workflow("collect", { ports: { b: signal<number>(), a: signal<number>(), end: signal() } }, async (ctx) => {
     const heard: unknown[] = [];
     for (;;) {
       const message = await ctx.receive(["a", "b", "end"]);

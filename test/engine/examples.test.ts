@@ -129,8 +129,8 @@ test("ACCEPTANCE 37: a fan-out of 40 pages ends the same, killed at every commit
 });
 
 test.each([
-  { limit: 120, expected: { saved: 119, said: "1 rows need a person:\nrow 113: twelve is no amount" } },
-  { limit: 60, expected: { saved: 60, said: "every row was saved" } },
+  { limit: 120, expected: { saved: 119, summary: "1 rows need a person:\nrow 113: twelve is not an amount" } },
+  { limit: 60, expected: { saved: 60, summary: "every row was saved" } },
 ])(
   "ACCEPTANCE 37: an import of $limit rows ends the same, killed at every commit",
   { timeout: 120_000 },
@@ -148,7 +148,7 @@ test("an import of all 500 rows saves 498 of them and names the two others", asy
   await engine.clock.advance("1 minute");
   expect(await run.result()).toMatchObject({
     saved: 498,
-    said: "2 rows need a person:\nrow 113: twelve is no amount\nrow 377 has no email",
+    summary: "2 rows need a person:\nrow 113: twelve is not an amount\nrow 377 has no email",
   });
   expect(csvImport.saved.get("97")?.name).toMatch(/, Ltd\.$/);
 });

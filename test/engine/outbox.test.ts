@@ -102,7 +102,7 @@ test(
       let batches = 0;
       const die = (): Promise<never> => {
         deaths += 1;
-        engine?.life.crash();
+        engine?.process.crash();
         return new Promise(() => {});
       };
       const cut: WriteInterceptor = async (apply) => {
@@ -113,11 +113,11 @@ test(
         const outcomes = await apply();
         return here ? die() : outcomes;
       };
-      engine = await CrashableTestEngine.on(world, { cut });
+      engine = await CrashableTestEngine.on(world, { intercept: cut });
       for (let crashes = 0; crashes < 2; crashes += 1) {
         void engine.start(busy, undefined, { id: "busy-1" }).catch(() => {});
         await engine.clock.advance("1 hour").catch(() => {});
-        if (!engine.life.hasCrashed) break;
+        if (!engine.process.hasCrashed) break;
         engine = await CrashableTestEngine.on(world);
       }
       const where = `killed ${kill?.when} batch ${kill?.batch}`;
@@ -127,7 +127,7 @@ test(
       expect(keys.size, where).toBe(4);
       expect((await world.store.info()).outbox, where).toMatchObject({ pending: 0, failing: 0, oldestAt: undefined });
       expect(await world.store.check(), where).toEqual([]);
-      engine.life.core.crash();
+      engine.process.core.crash();
       await world.store.close();
       return batches;
     };

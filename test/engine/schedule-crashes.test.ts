@@ -53,7 +53,7 @@ async function runSchedule(options: ScheduleOptions, what: typeof nap | typeof s
   let killed = false;
   const cut = createCut(wrote, kill, () => {
     killed = true;
-    engine?.life.crash();
+    engine?.process.crash();
   });
   const outside = async (): Promise<void> => {
     const schedule = await engine!.schedule("sync", what as never, undefined, options);
@@ -61,8 +61,8 @@ async function runSchedule(options: ScheduleOptions, what: typeof nap | typeof s
     await engine!.clock.advance(NOON + 4.5 * HOUR - time.now());
   };
   try {
-    engine = await CrashableTestEngine.on(world, { cut });
-    if (killed) engine.life.crash();
+    engine = await CrashableTestEngine.on(world, { intercept: cut });
+    if (killed) engine.process.crash();
     await outside().catch((error: unknown) => {
       if (!(error instanceof CrashedError)) throw error;
     });
@@ -74,7 +74,7 @@ async function runSchedule(options: ScheduleOptions, what: typeof nap | typeof s
     const runs = await collect(engine.list());
     for (const { id, definition } of runs) expect((await engine.get(definition, id).verify()).status, id).toBe("same");
     const seen = runs.map(({ id, status, createdAt }) => `${id} ${status} ${createdAt.toISOString()}`);
-    await engine.life.core.drain();
+    await engine.process.core.drain();
     return { runs: seen.toSorted(), wrote, killed };
   } finally {
     await store.close();

@@ -183,7 +183,7 @@ test.each(OTHERS)(
   async (_what, now, found) => {
     using stores = openStores();
     const output = await record(stores, build());
-    expect(await replay(stores, build())).toMatchObject({ status: "same", calls: { served: 2, live: 0 } });
+    expect(await replay(stores, build())).toMatchObject({ status: "same", calls: { recorded: 2, live: 0 } });
     const strict = await replay(stores, build(now));
     expect(strict).toMatchObject({ status: "mismatch", step: 1, ...found });
     const lenient = await replay(stores, build(now), { strict: false });
@@ -222,7 +222,7 @@ test("live nodes make their calls again: the same answers are the same, another 
   expect(calls).toBe(2);
   expect(await replay(stores, build2(), { live: ["two"] })).toMatchObject({
     status: "same",
-    calls: { served: 1, live: 1 },
+    calls: { recorded: 1, live: 1 },
   });
   expect(calls).toBe(3);
   answer = "no";
@@ -258,7 +258,7 @@ test("a node that is not recordable is not run: its recorded result counts", asy
   await record(stores, g);
   expect(await replay(stores, g)).toMatchObject({
     status: "same",
-    calls: { served: 0, live: 0 },
+    calls: { recorded: 0, live: 0 },
     end: { output: { n: 10 } },
   });
   expect(ran).toBe(1);
@@ -328,7 +328,7 @@ test("an attempt whose time was up, a sibling that was told to stop and a cancel
   await hangs.reached;
   await engine.clock.advance("1 minute");
   expect(await rejection(run.result())).toMatchObject({ cause: { message: "broken" } });
-  expect(await run.replay()).toMatchObject({ status: "same", end: { status: "failed" }, calls: { served: 3 } });
+  expect(await run.replay()).toMatchObject({ status: "same", end: { status: "failed" }, calls: { recorded: 3 } });
   const cancelled = await engine.start(g, {});
   await engine.clock.advance(10);
   await cancelled.cancel();
@@ -395,7 +395,7 @@ test("a fork replays from the checkpoint it was made from, and against its own j
   const fork = await run.fork({ step: 2, patch: { n: 0 } });
   const output = await fork.result();
   expect(output.log).toHaveLength(6);
-  expect(await fork.replay()).toMatchObject({ status: "same", calls: { served: 4 }, end: { output } });
+  expect(await fork.replay()).toMatchObject({ status: "same", calls: { recorded: 4 }, end: { output } });
   expect(await fork.verify()).toMatchObject({ status: "same" });
 });
 

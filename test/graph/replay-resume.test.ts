@@ -61,7 +61,7 @@ test("resume: steps before the checkpoint are served, those after it are live, a
   expect(live.splice(0)).toEqual(["call 2", "task 2", "sign 7"]);
   expect(same).toMatchObject({
     status: "same",
-    calls: { served: 2, live: 3 },
+    calls: { recorded: 2, live: 3 },
     end: { status: "completed", output },
   });
 
@@ -87,7 +87,7 @@ test("resume: what nobody has answered ends the replay where it waits; what was 
   live.length = 0;
   expect(await run.replay({ mode: "resume", from: 1 })).toMatchObject({
     status: "same",
-    calls: { served: 1, live: 4 },
+    calls: { recorded: 1, live: 4 },
     end: { status: "waiting" },
   });
   expect(live).toEqual(["call 1", "task 1", "call 2", "task 2"]);
@@ -124,7 +124,7 @@ test("resume: code that does not agree with the recorded part goes no further, a
   expect(calls).toBe(2);
   expect(await replay(build("a", true))).toMatchObject({
     status: "same",
-    calls: { served: 1, live: 1 },
+    calls: { recorded: 1, live: 1 },
     end: { status: "failed", error: { name: "TypeError", message: "broken today" } },
   });
   expect(calls).toBe(3);

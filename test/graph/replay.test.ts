@@ -52,7 +52,7 @@ test("recorded replay: a copy of the store replays with 0 live calls and the ide
   expect(replay).toEqual({
     status: "same",
     digest: (await copy.get(definition, "r").info()).digest,
-    calls: { served: 3, live: 0 },
+    calls: { recorded: 3, live: 0 },
     end: { status: "completed", output },
   });
 });
@@ -104,7 +104,7 @@ test("lookup by attempt: attempt 1 failed, attempt 2 succeeded, and the replay s
   await run.result();
   const live = seen.splice(0);
   expect(live).toEqual(["1 TypeError not yet", "2 answer of attempt 2"]);
-  expect(await run.replay()).toMatchObject({ status: "same", calls: { served: 2, live: 0 } });
+  expect(await run.replay()).toMatchObject({ status: "same", calls: { recorded: 2, live: 0 } });
   expect(seen).toEqual(live);
   expect(calls).toBe(2);
 });
@@ -187,7 +187,7 @@ test("a replay makes no call at all: in a process without network it ends in the
     "r",
   ]);
   expect(JSON.parse(stdout)).toEqual({
-    replay: { status: "same", digest, calls: { served: 4, live: 0 } },
+    replay: { status: "same", digest, calls: { recorded: 4, live: 0 } },
     state: JSON.stringify(output),
     digest,
     reached: [],

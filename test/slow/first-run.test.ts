@@ -19,12 +19,12 @@ test("the first run kills a worker, finishes with another, proves its claims and
     "commits happen exactly once (6 commands, one terminal entry each)",
     "the journal has no gap (entries 1 to 13)",
     "calls to the outside happen at least once and carry a stable key (6 calls, 4 keys)",
-    "the second worker went on where the first one died (8 of 8 entries taken over)",
-    "replay: the same code on the same journal ends the same way (nothing was called: still 6 lines in the ledger)",
-    "verify: the journal is what was written, the child's too (sha256:",
+    "the second worker continued where the first one died (8 of 8 entries replayed)",
+    "replay: the same code on the same journal ends the same way (no calls were made: still 6 lines in the ledger)",
+    "verify: the journal is unchanged, and so is the child's (sha256:",
   ])
     expect(stdout).toContain(`✔ ${claim}`);
-  // The crash stands in the timeline between what was committed before it and after it.
+  // The timeline shows the crash between the entries committed before and after it.
   const [charged, crash, takeover, label, end] = [
     "● charge",
     "━━ SIGKILL",

@@ -68,7 +68,7 @@ async function traced(act: () => Promise<unknown>): Promise<readonly string[]> {
   return names;
 }
 
-test("a completion is one transaction: the run, the guarded node, entries, arrivals, readiness, queue, the run", async () => {
+test("a completion runs its statements in one order: run, fence, entries, arrivals, readiness, queue, run", async () => {
   await startWithNodes(store, worker, "import-1", "x", "y");
   const [x, y] = await takeNodes(store, worker, "x", "y");
   const first = completed(x, [arrival("j", "x", 2), arrival("k", "x", 1)]);
@@ -76,16 +76,16 @@ test("a completion is one transaction: the run, the guarded node, entries, arriv
     "begin",
     "stamp",
     "(flowRun)",
-    "(readiness)",
-    "(readiness)",
-    "endItem",
+    "(nodeReadiness)",
+    "(nodeReadiness)",
+    "deleteHeldItem",
     "insertEntry",
     "insertArrival",
     "insertArrival",
     "insertReadiness",
     "insertItem",
     "insertReadiness",
-    "moveFlow",
+    "setFlowHead",
     "commit",
   ]);
   // The last arrival: counted, and only then queued.
@@ -93,13 +93,13 @@ test("a completion is one transaction: the run, the guarded node, entries, arriv
     "begin",
     "stamp",
     "(flowRun)",
-    "(readiness)",
-    "endItem",
+    "(nodeReadiness)",
+    "deleteHeldItem",
     "insertEntry",
     "insertArrival",
     "updateReadiness",
     "insertItem",
-    "moveFlow",
+    "setFlowHead",
     "commit",
   ]);
   const [j] = (await takeNodes(store, worker, "j", "k")) as readonly [ClaimedItem, ClaimedItem];
@@ -108,7 +108,7 @@ test("a completion is one transaction: the run, the guarded node, entries, arriv
     "begin",
     "stamp",
     "(flowRun)",
-    "endItem",
+    "deleteHeldItem",
     "insertEntry",
     "insertEntry",
     "endFlow",
@@ -119,7 +119,7 @@ test("a completion is one transaction: the run, the guarded node, entries, arriv
   ]);
 });
 
-test("a stale completion writes nothing but the stamp of its batch", async () => {
+test("a stale completion writes only the number of its batch", async () => {
   await startWithNodes(store, worker, "import-1", "x");
   const [x] = await takeNodes(store, worker, "x");
   const stale = completed({ ...x, token: "old" }, [arrival("j", "x", 1)]);
@@ -127,8 +127,8 @@ test("a stale completion writes nothing but the stamp of its batch", async () =>
     "begin",
     "stamp",
     "(flowRun)",
-    "(readiness)",
-    "endItem",
+    "(nodeReadiness)",
+    "deleteHeldItem",
     "commit",
   ]);
   expect(await store.check()).toEqual([]);
@@ -140,16 +140,16 @@ test("completions of one run in one transaction write its row and its barrier's 
   const names = await traced(() => store.write(items.map((item) => completedItem(item))));
   const times = (name: string): number => names.filter((one) => one === name).length;
   expect(["insertEntry", "insertArrival", "insertItem"].map(times)).toEqual([5, 5, 5]);
-  expect(["(flowRun)", "(readiness)", "updateReadiness", "moveFlow"].map(times)).toEqual([1, 1, 1, 1]);
+  expect(["(flowRun)", "(nodeReadiness)", "updateReadiness", "setFlowHead"].map(times)).toEqual([1, 1, 1, 1]);
 });
 
-test("what a node has got is read by one statement", async () => {
+test("a node's inputs are read by one statement", async () => {
   const { run } = await startWithNodes(store, worker, "import-1", "x");
-  expect(await traced(() => store.readInputs([{ run, targets: ["x"] }]))).toEqual(["(inputsOf)"]);
-  expect(await traced(() => store.readInputs([{ run, targets: ["x", "saved"] }]))).toEqual(["(inputsOfMany)"]);
+  expect(await traced(() => store.readInputs([{ run, targets: ["x"] }]))).toEqual(["(inputsOfNode)"]);
+  expect(await traced(() => store.readInputs([{ run, targets: ["x", "saved"] }]))).toEqual(["(inputsOfNodes)"]);
 });
 
-test("a batch of completions whose COMMIT failed before it happened is done again, once", async () => {
+test("a batch of completions whose COMMIT failed without happening is repeated once", async () => {
   const { run } = await startFlow(store, worker, "import-1", spreadOf(4, 2));
   const items = await claimNodes(store, worker);
   const { commit: statement } = session.connection.sql;
@@ -220,7 +220,7 @@ test.each([
     "saved[2]",
   ],
   ["a node that ended and is queued again", "update queue set item = 'x' where item = 'y'", "I1", "x"],
-])("%s is named, with its run", async (_, sql, invariant, node) => {
+])("check reports %s with its run", async (_, sql, invariant, node) => {
   await startHalf();
   const problems = await afterDoing(sql);
   const named = problems.find((problem) => problem.invariant.startsWith(`${invariant} `));
@@ -228,13 +228,13 @@ test.each([
   expect(named?.message).toContain(node);
 });
 
-test("a flow that nothing will ever wake is named", async () => {
+test("check reports a flow that nothing will wake", async () => {
   await startHalf();
   const problems = await afterDoing("delete from queue; delete from arrivals; delete from readiness");
   expect(problems.map(({ invariant }) => invariant)).toContain("I16 no stuck run");
 });
 
-test("counters and arrivals of a run that does not exist are named", async () => {
+test("check reports counters and arrivals of a run that does not exist", async () => {
   await startHalf();
   const problems = await afterDoing("update arrivals set run = 77; update readiness set run = 78");
   const orphans = problems.filter(({ run }) => run === undefined).map(({ message }) => message);

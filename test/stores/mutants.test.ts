@@ -1,18 +1,18 @@
-// Who tests the store cases? Stores that break one promise each. Every one must be caught by the cases named for it, and
-// every case must have caught one, so that none passes for the wrong reason.
+// Mutants: tests of the store cases. Each mutant is a store that breaks one guarantee. The cases named for it must fail on it, and
+// every case must fail on a mutant, so that none passes for the wrong reason.
 
 import { expect, test } from "vitest";
 import { type StoreCase, storeCases } from "../../src/testing/store-cases.ts";
 import { CAUGHT_BY } from "./mutants/caught-by.ts";
 import { type Mutant, mutants } from "./mutants/index.ts";
-import { createSqliteWorld } from "./sqlite-world.ts";
+import { createSqliteFixture } from "./sqlite-fixture.ts";
 
 const casesByName: ReadonlyMap<string, StoreCase> = new Map(storeCases.map((storeCase) => [storeCase.name, storeCase]));
 
 async function isCaught(mutant: Mutant, name: string): Promise<boolean> {
-  await using world = createSqliteWorld({ durability: "relaxed", wrap: mutant.wrap });
+  await using fixture = createSqliteFixture({ durability: "relaxed", wrap: mutant.wrap });
   try {
-    await casesByName.get(name)?.run(world);
+    await casesByName.get(name)?.run(fixture);
     return false;
   } catch {
     return true;
@@ -20,7 +20,7 @@ async function isCaught(mutant: Mutant, name: string): Promise<boolean> {
 }
 
 for (const mutant of mutants) {
-  test(`the store cases notice when ${mutant.name}`, async () => {
+  test(`the store cases fail when ${mutant.name}`, async () => {
     const names = CAUGHT_BY[mutant.name] ?? [];
     expect(names).not.toEqual([]);
     const missed = [];
@@ -29,13 +29,13 @@ for (const mutant of mutants) {
   });
 }
 
-test("every store case is known to catch a broken store", () => {
+test("every store case catches a mutant", () => {
   const seen = new Set(Object.values(CAUGHT_BY).flat());
   expect([...casesByName.keys()].filter((name) => !seen.has(name))).toEqual([]);
   expect([...seen].filter((name) => !casesByName.has(name))).toEqual([]);
 });
 
-test("every broken store that is said to be caught exists", () => {
+test("every mutant in CAUGHT_BY exists", () => {
   const names = mutants.map((mutant) => mutant.name);
   expect(Object.keys(CAUGHT_BY)).toEqual(names);
   expect(new Set(names).size).toBe(names.length);

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { drawInt } from "../../src/base/index.ts";
-import { createSqliteWorld } from "./sqlite-world.ts";
+import { createSqliteFixture } from "./sqlite-fixture.ts";
 import { RandomWrites } from "./differential/random-writes.ts";
 import { DifferentialStore } from "./differential/differential-store.ts";
 
@@ -15,15 +15,15 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
     let index = 0;
     const draw = (max: number): number => drawInt(BigInt(seed), "life", index++, Math.max(1, max));
     let twin: DifferentialStore | undefined;
-    await using world = createSqliteWorld({
+    await using fixture = createSqliteFixture({
       durability: "relaxed",
       wrap: (store, clock, path) => (twin ??= new DifferentialStore(path, clock)).wrap(store),
     });
-    const store = await world.open();
+    const store = await fixture.open();
     try {
       const life = new RandomWrites(store, draw);
       for (let step = 0; step < STEPS; step++) {
-        if (draw(2) === 0) world.clock.advance(draw(2_500));
+        if (draw(2) === 0) fixture.clock.advance(draw(2_500));
         await life.step();
       }
       expect(index).toBeGreaterThan(STEPS);

@@ -2,14 +2,14 @@
 
 import { describe, test } from "vitest";
 import { storeCases } from "../../src/testing/store-cases.ts";
-import { createSqliteWorld } from "./sqlite-world.ts";
+import { createSqliteFixture } from "./sqlite-fixture.ts";
 import { DifferentialStore } from "./differential/differential-store.ts";
 
 describe("SQLite and its twin over rows in memory", () => {
   for (const { name, run } of storeCases) {
     test(name, async () => {
       const twins = new Map<string, DifferentialStore>();
-      await using world = createSqliteWorld({
+      await using fixture = createSqliteFixture({
         durability: "relaxed",
         wrap(store, clock, path) {
           const twin = twins.get(path) ?? new DifferentialStore(path, clock);
@@ -17,7 +17,7 @@ describe("SQLite and its twin over rows in memory", () => {
           return twin.wrap(store);
         },
       });
-      await run(world);
+      await run(fixture);
     });
   }
 });

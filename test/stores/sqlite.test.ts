@@ -1,12 +1,12 @@
-// Every promise of a store, in memory; sqlite-files.test.ts has the same in files.
+// The store cases on SQLite in memory. sqlite-files.test.ts runs them on files.
 
 import { describe, expect, test } from "vitest";
 import { storeCases } from "../../src/testing/store-cases.ts";
-import { createSqliteWorld } from "./sqlite-world.ts";
+import { createSqliteFixture } from "./sqlite-fixture.ts";
 
 const ONE_CONNECTION = "a database in memory belongs to its one connection";
 
-/** Name of a case → why it cannot hold in memory. */
+/** The name of a case → why it cannot run in memory. */
 const MEMORY_SKIPS: ReadonlyMap<string, string> = new Map([
   ["concurrent starts of one id on two connections start it once", ONE_CONNECTION],
   ["no message is lost when a start and messages race for one id", ONE_CONNECTION],
@@ -41,8 +41,8 @@ describe("SQLite in memory", () => {
     const reason = MEMORY_SKIPS.get(name);
     test(name, async (context) => {
       if (reason !== undefined) return context.skip(reason);
-      await using world = createSqliteWorld({ memory: true });
-      await run(world);
+      await using fixture = createSqliteFixture({ memory: true });
+      await run(fixture);
     });
   }
 });

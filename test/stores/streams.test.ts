@@ -32,7 +32,7 @@ function damage(sql: string): void {
 
 const chunk = (number: number | undefined, data: string) => ({ stream: "words", number, data });
 
-test("check names a stream that has lost a chunk, and chunks of nobody", async () => {
+test("check reports a stream with a missing chunk, and chunks of a run that does not exist", async () => {
   const held = await startHeld(store, await registerWorker(store), "order-1");
   await commitTurn(store, held, { ...COMPLETES, chunks: [chunk(0, "a"), chunk(1, "b"), chunk(2, "c")] });
   expect(await store.check()).toEqual([]);
@@ -46,7 +46,7 @@ test("check names a stream that has lost a chunk, and chunks of nobody", async (
   ]);
 });
 
-test("a later generation goes on with the offsets of the first and counts its own chunks", async () => {
+test("a later generation continues the offsets of the first and counts its own chunks", async () => {
   const worker = await registerWorker(store);
   const first = await startHeld(store, worker, "order-1");
   await commitTurn(store, first, { ...COMPLETES, chunks: [chunk(0, "a"), chunk(1, "b")] });

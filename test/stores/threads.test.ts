@@ -1,4 +1,4 @@
-// The port under a LangGraph checkpointer, on SQLite: T1 to T5 in src/stores/threads.ts.
+// The port of the LangGraph checkpointer, on SQLite: thread-store.T1 to thread-store.T5.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -72,7 +72,7 @@ function damage(path: string, sql: string): void {
   db.close();
 }
 
-test("a second checkpoint with the id of one that is in changes nothing", async () => {
+test("a second checkpoint with the id of a stored one changes nothing", async () => {
   await using world = await openWorld();
   const { threads, path } = world;
   expect(await threads.put(checkpoint("1", { channels: [fresh("a", 1, "1")] }))).toEqual({ status: "stored" });
@@ -83,7 +83,7 @@ test("a second checkpoint with the id of one that is in changes nothing", async 
   expect(count(path, "langgraph_values")).toBe(3);
 });
 
-test("checkpoints with a value in common share it, and forks that count alike do not mix", async () => {
+test("checkpoints with the same value share it, and forks with the same versions keep their own values", async () => {
   await using world = await openWorld();
   const { threads, path } = world;
   await threads.put(checkpoint("1", { channels: [fresh("a", 1, '"left"'), fresh("b", 1, '"b"')] }));
@@ -99,7 +99,7 @@ test("checkpoints with a value in common share it, and forks that count alike do
   expect(count(path, "langgraph_values")).toBe(4 * 2 + 3);
 });
 
-test("the newest checkpoint of a namespace is found without an id, whatever other namespaces hold", async () => {
+test("the newest checkpoint of a namespace is found without an id, also with other namespaces", async () => {
   await using world = await openWorld();
   const { threads } = world;
   for (const id of ["2", "3", "1"]) await threads.put(checkpoint(id));
@@ -116,7 +116,7 @@ test("the newest checkpoint of a namespace is found without an id, whatever othe
   expect(await threads.list({ limit: 2 })).toHaveLength(2);
 });
 
-test("pages of a list give every checkpoint once, also where threads have ids in common", async () => {
+test("the pages of a list return every checkpoint once, also when threads share ids", async () => {
   await using world = await openWorld();
   const { threads } = world;
   for (const thread of ["a", "b", "c"]) for (const id of ["1", "2"]) await threads.put(checkpoint(id, { thread }));
@@ -130,7 +130,7 @@ test("pages of a list give every checkpoint once, also where threads have ids in
   expect(seen).toEqual(["c2", "b2", "a2", "c1", "b1", "a1"]);
 });
 
-test("a write is in once, unless it says that it replaces", async () => {
+test("a write is stored once, unless it replaces", async () => {
   await using world = await openWorld();
   const { threads } = world;
   await threads.putWrites(key("1"), [note("b", 0, "1"), note("b", 1, "2")]);
@@ -144,7 +144,7 @@ test("a write is in once, unless it says that it replaces", async () => {
   ]);
 });
 
-test("a removed thread leaves nothing, and takes nothing of another with it", async () => {
+test("a removed thread leaves no rows, and other threads keep theirs", async () => {
   await using world = await openWorld();
   const { threads, path } = world;
   for (const thread of ["ann", "bob"]) {
@@ -166,7 +166,7 @@ test("a removed thread leaves nothing, and takes nothing of another with it", as
   expect(await threads.find(key("2"))).toBeUndefined();
 });
 
-test("a checkpoint is read as of one moment, also while another connection removes its thread", async () => {
+test("a checkpoint is read as one snapshot, also while another connection removes its thread", async () => {
   let interrupt = (): void => undefined;
   const codec: PayloadCodec = {
     name: "interrupting",
@@ -204,7 +204,7 @@ describe.each([
     { type: "bytes", bytes: all.subarray(200, 210) },
   ];
 
-  test("come back byte for byte", async () => {
+  test("are returned byte for byte", async () => {
     await using world = await openWorld(codec);
     const { threads } = world;
     const channels = payloads.map((payload, n) => ({ channel: `c${n}`, version: 1, payload, isOld: false }));
@@ -219,7 +219,7 @@ describe.each([
   });
 });
 
-test("with a codec no payload stands in the file, and two of them cannot be exchanged", async () => {
+test("with a codec the file holds no plain payload, and two payloads cannot be swapped", async () => {
   const secret = "the-whole-secret";
   await using world = await openWorld(aesGcm({ keys, current: "one" }));
   const { threads, path, store } = world;
@@ -238,7 +238,7 @@ test("with a codec no payload stands in the file, and two of them cannot be exch
   await expect(threads.find(key("1"))).rejects.toMatchObject({ code: "PAYLOAD_UNREADABLE" });
 });
 
-test("written anew with another key, threads need only that one", async () => {
+test("after a rekey threads need only the new key", async () => {
   const path = join(folder, `${++files}.db`);
   {
     await using old = await openWorld(aesGcm({ keys, current: "one" }), path);
@@ -260,7 +260,7 @@ test.each([
   ["update langgraph_checkpoints set channels = 'x'", "its list of channels cannot be read"],
   ["delete from langgraph_values where place like '%channel%'", "the value of its channel a is missing"],
   ["update langgraph_values set thread = 'bob' where value = 1", "the value of its channel a is missing"],
-])("check tells what a thread lost: %s", async (sql, fault) => {
+])("check reports what a thread lost: %s", async (sql, fault) => {
   await using world = await openWorld();
   await world.threads.put(checkpoint("1", { channels: [fresh("a", 1, "1")] }));
   expect(await world.store.check()).toEqual([]);

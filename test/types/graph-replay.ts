@@ -49,8 +49,8 @@ export async function replays(): Promise<void> {
     // @ts-expect-error: only what has completed has an output
     else console.log(end?.output);
     for (const { node } of resumed.warnings ?? []) console.log(node);
-    const { served, live } = resumed.calls ?? { served: 0, live: 0 };
-    console.log(served + live);
+    const { recorded, live } = resumed.calls ?? { recorded: 0, live: 0 };
+    console.log(recorded + live);
   }
   // @ts-expect-error: there is no such mode
   await run.replay({ mode: "half" });

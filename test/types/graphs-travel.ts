@@ -77,7 +77,7 @@ export async function travel(): Promise<void> {
   if (replay.status === "mismatch") {
     const where: readonly (number | string | undefined)[] = [replay.step, replay.node, replay.attempt];
     console.log(where, replay.expected, replay.actual);
-  } else console.log(replay.digest, replay.calls?.served);
+  } else console.log(replay.digest, replay.calls?.recorded);
   await run.replay({ mode: "resume", from: 3 });
   await run.replay({ mode: "resume", from: { label: "asked" } });
   const scheduler = await run.scheduler();

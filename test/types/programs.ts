@@ -266,7 +266,7 @@ export const hurried = workflow("hurried", { deadline: 5_000 }, async (ctx, orde
   ctx.child(controlled, order, { deadline: "1 minute" }),
 );
 
-export async function steering(): Promise<void> {
+export async function controlling(): Promise<void> {
   await using engine = await createEngine({ store: "sqlite::memory:", definitions: [controlled, charge, refund] });
   const run = await engine.start(controlled, { id: "7", cents: 1 }, { deadline: "2 days" });
   await run.pause();

@@ -6,7 +6,7 @@ function machineAt(wall: number) {
   return machine;
 }
 
-test("time follows the wall clock while that goes forward", () => {
+test("time follows the wall clock while that advances", () => {
   const machine = machineAt(1_000);
   const clock = new StoreClock(machine, 0);
   expect(clock.now()).toBe(1_000);
@@ -15,7 +15,7 @@ test("time follows the wall clock while that goes forward", () => {
   expect(clock.now()).toBe(5_000);
 });
 
-test("when the wall clock is set back, time goes on at the speed of real time", () => {
+test("when the wall clock is set back, time advances at the speed of real time", () => {
   const machine = machineAt(10_000);
   const clock = new StoreClock(machine, 0);
   expect(clock.now()).toBe(10_000);
@@ -27,7 +27,7 @@ test("when the wall clock is set back, time goes on at the speed of real time", 
   expect(clock.now()).toBe(11_000);
 });
 
-test("after a restart with the wall clock behind, time goes on from the mark", () => {
+test("after a restart with the wall clock behind, time continues from the mark", () => {
   const machine = machineAt(1_000);
   const clock = new StoreClock(machine, 9_000);
   expect(clock.now()).toBe(9_000);
@@ -35,7 +35,7 @@ test("after a restart with the wall clock behind, time goes on from the mark", (
   expect(clock.now()).toBe(9_500);
 });
 
-test("another writer that is ahead is caught up with, one that is behind changes nothing", () => {
+test("the clock adopts the time of a writer that is ahead, and ignores one that is behind", () => {
   const machine = machineAt(1_000);
   const clock = new StoreClock(machine, 0);
   clock.raise(500);
@@ -45,7 +45,7 @@ test("another writer that is ahead is caught up with, one that is behind changes
   expect(clock.now()).toBe(4_001);
 });
 
-test("time never goes backwards, whatever the wall clock does", () => {
+test("time never goes backwards, for any movement of the wall clock", () => {
   const machine = machineAt(1_000_000);
   const clock = new StoreClock(machine, 0);
   let last = clock.now();

@@ -28,13 +28,13 @@ test.each([
   expect(error instanceof InvariantError).toBe(code === "INVARIANT");
 });
 
-test("our own errors pass, others are our bug", () => {
+test("errors of Reprise pass through, and unknown errors are invariant errors", () => {
   const ours = new RepriseError("STORE_REPLACED", "gone");
   expect(storeErrorOf(ours, "Committing")).toBe(ours);
   expect(storeErrorOf(new TypeError("cannot be bound"), "Committing")).toBeInstanceOf(InvariantError);
 });
 
-test("waiting helps against locks only, and only disk errors leave a COMMIT unknown", () => {
+test("only locks are retried, and only disk errors leave a COMMIT unknown", () => {
   expect([5, 6, 261, 517, 10, 13].map((code) => isBusy(sqliteError(code)))).toEqual([
     true,
     true,

@@ -61,7 +61,7 @@ test.each<[Name, RegExp]>([
   ["stopNodes", /^SEARCH queue USING PRIMARY KEY \(run=\?\)$/],
   ["returnWorkerItems", /^SEARCH queue USING (COVERING )?INDEX queue_leased \(worker=\?\)$/],
   ["returnWorkerTurns", /^SEARCH runs USING (COVERING )?INDEX runs_held \(turn_worker=\?\)$/],
-])("%s walks one index from its front and sorts nothing", (name, plan) => {
+])("%s reads one index from its front and sorts nothing", (name, plan) => {
   expect(planOf(name)).toMatch(plan);
 });
 
@@ -88,7 +88,7 @@ test.each<[Name, string]>([
   ["outgoingHolders", "outbox_leased (worker>?)"],
   ["scheduledDefinitions", "schedules_due (definition>?)"],
   ["definitionsWithBacklog", "schedules_in_line (definition>?)"],
-])("%s jumps from name to name", (name, seek) => {
+])("%s seeks from name to name", (name, seek) => {
   expect(planOf(name)).toContain(seek);
   expect(planOf(name)).not.toContain("TEMP B-TREE");
 });

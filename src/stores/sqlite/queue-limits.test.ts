@@ -48,7 +48,7 @@ async function claim(store: Store, worker: number, count = 1): Promise<ClaimItem
   return outcome;
 }
 
-test("a claim walks over a thousand items of a taken key at most, and never over the same ones again", async () => {
+test("a claim scans at most a thousand items of a key without a free slot, and never the same ones again", async () => {
   const last = 2_500;
   const { store, worker, countIn, db } = await createCrowd(
     { perKey: { concurrency: 1 } },
@@ -67,7 +67,7 @@ test("a claim walks over a thousand items of a taken key at most, and never over
   await store.close();
 });
 
-/** The quickest of many claims at a full queue, in milliseconds: others at work on the machine do not count. */
+/** The fastest of many claims on a full queue, in milliseconds: a busy machine does not distort it. */
 async function quickestClaim(count: number): Promise<number> {
   const { store, worker, db } = await createCrowd({ concurrency: 10 }, (n) => `key ${n}`, count);
   expect((await claim(store, worker, 100)).items).toHaveLength(10);
@@ -82,13 +82,13 @@ async function quickestClaim(count: number): Promise<number> {
   return quickest;
 }
 
-test("a claim at a full queue costs the same with a hundred thousand ready items as with twenty", async () => {
+test("a claim on a full queue costs the same with a hundred thousand ready items as with twenty", async () => {
   const [few, many] = [await quickestClaim(20), await quickestClaim(100_000)];
   // A walk over the rows takes 10 ms, fifty times as long as such a claim.
   expect(many).toBeLessThan(10 * few + 0.5);
 });
 
-test("a poll at a full, paused or rated queue writes nothing, so that workers do not wake each other", async () => {
+test("a poll of a full, paused or rate-limited queue writes nothing, so that workers do not wake each other", async () => {
   const { store, worker, path, ports, db } = await createCrowd(
     { concurrency: 1, rate: { limit: 1, perMs: 60_000 } },
     () => "k",
@@ -111,7 +111,7 @@ test("a poll at a full, paused or rated queue writes nothing, so that workers do
   await store.close();
 });
 
-test("a line that nothing moves is found by check", async () => {
+test("check reports parked items that nothing will unpark", async () => {
   const { store, db } = await createCrowd({ perKey: { concurrency: 1 } }, () => "k", 2);
   expect((await store.check()).filter(({ invariant }) => invariant.startsWith("I36"))).toEqual([]);
   db.exec("update queue set state = 5");

@@ -41,7 +41,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 test.each([
   ["full", 2],
   ["relaxed", 1],
-] as const)("durability %s is what SQLite says it does, on every open", async (durability: Durability, synchronous) => {
+] as const)("durability %s is what SQLite reports on every open", async (durability: Durability, synchronous) => {
   for (let opens = 0; opens < 2; opens++) {
     const { db } = await connectSqlite({ ...machine, path, durability, migrate: true });
     expect(pragma(db, "journal_mode")).toBe("wal");
@@ -79,21 +79,21 @@ async function refusal(): Promise<{ code: string | undefined; untouched: boolean
   return { code: error?.code, untouched: before.equals(readFileSync(path)) };
 }
 
-test("a database of another program is refused and not touched", async () => {
+test("a database of another program is refused and not changed", async () => {
   const db = new DatabaseSync(path);
   db.exec("create table customers (id integer primary key)");
   db.close();
   expect(await refusal()).toEqual({ code: "STORE_NOT_REPRISE", untouched: true });
 });
 
-test("a database that names another program is refused and not touched", async () => {
+test("a database with another application id is refused and not changed", async () => {
   const db = new DatabaseSync(path);
   db.exec("pragma application_id = 7");
   db.close();
   expect(await refusal()).toEqual({ code: "STORE_NOT_REPRISE", untouched: true });
 });
 
-test("a newer schema is refused and not touched", async () => {
+test("a newer schema is refused and not changed", async () => {
   await (await openSqliteStore({ ...machine, path })).close();
   const db = new DatabaseSync(path);
   db.exec(`pragma user_version = ${SCHEMA_VERSION + 1}; pragma journal_mode = delete`);
@@ -101,7 +101,7 @@ test("a newer schema is refused and not touched", async () => {
   expect(await refusal()).toEqual({ code: "STORE_NEWER_SCHEMA", untouched: true });
 });
 
-test.each([1, 2])("a store of schema %i is brought up to date, and who works on it goes on", async (version) => {
+test.each([1, 2])("a store of schema %i is migrated, and its workers continue", async (version) => {
   const db = new DatabaseSync(path);
   for (const migration of MIGRATIONS.slice(0, version)) db.exec(migration);
   db.exec(`insert into meta values ('application', 'reprise'), ('schema', '${version}');
@@ -110,19 +110,21 @@ test.each([1, 2])("a store of schema %i is brought up to date, and who works on 
   db.close();
   const store = await openSqliteStore({ ...machine, path });
   expect((await store.info()).schemaVersion).toBe(SCHEMA_VERSION);
-  expect(await store.listWorkers()).toMatchObject([{ name: "old", startedAt: 5, about: undefined, doing: undefined }]);
+  expect(await store.listWorkers()).toMatchObject([
+    { name: "old", startedAt: 5, profile: undefined, activity: undefined },
+  ]);
   expect(await store.renewLease(1, 60_000, "{}")).toBe(true);
-  expect(await store.listWorkers()).toMatchObject([{ name: "old", doing: "{}" }]);
+  expect(await store.listWorkers()).toMatchObject([{ name: "old", activity: "{}" }]);
   expect(await store.check()).toEqual([]);
   await store.close();
 });
 
-test("a file that is no database is refused and not touched", async () => {
+test("a file that is not a database is refused and not changed", async () => {
   writeFileSync(path, "Dear diary, ".repeat(100));
   expect(await refusal()).toEqual({ code: "STORE_CORRUPT", untouched: true });
 });
 
-test("a file that was copied without its log is refused and not touched, and opens once the log is beside it", async () => {
+test("a file that was copied without its log is refused and not changed, and opens once the log is next to it", async () => {
   const store = await openSqliteStore({ ...machine, path: join(folder, "live.db") });
   await store.registerWorker("w", 60_000);
   copyFileSync(join(folder, "live.db"), path);
@@ -141,7 +143,7 @@ test("a file that was copied without its log is refused and not touched, and ope
   await store.close();
 });
 
-test("a file that was copied only in part is refused and not touched", async () => {
+test("a truncated file is refused and not changed", async () => {
   const store = await openSqliteStore({ ...machine, path: join(folder, "whole.db") });
   await store.close();
   const whole = readFileSync(join(folder, "whole.db"));
@@ -154,19 +156,22 @@ test("a file that was copied only in part is refused and not touched", async () 
   );
 });
 
-test.skipIf(process.platform === "win32")("a first start for which the disk has no room can be repeated", async () => {
-  const program = `process.on("SIGXFSZ", () => {}); ${opening("store.close()")}`;
-  const limited = ["-c", 'ulimit -f 40; exec "$0" "$@"', process.execPath, "--input-type=module", "-e", program];
-  await expect(promisify(execFile)("bash", limited)).rejects.toMatchObject({
-    stderr: expect.stringMatching(/STORE_(?:FULL|IO)/),
-  });
-  expect(statSync(path).size).toBeGreaterThan(0);
-  const store = await openSqliteStore({ ...machine, path });
-  expect(await store.check()).toEqual([]);
-  await store.close();
-});
+test.skipIf(process.platform === "win32")(
+  "a first start that fails because the disk is full can be repeated",
+  async () => {
+    const program = `process.on("SIGXFSZ", () => {}); ${opening("store.close()")}`;
+    const limited = ["-c", 'ulimit -f 40; exec "$0" "$@"', process.execPath, "--input-type=module", "-e", program];
+    await expect(promisify(execFile)("bash", limited)).rejects.toMatchObject({
+      stderr: expect.stringMatching(/STORE_(?:FULL|IO)/),
+    });
+    expect(statSync(path).size).toBeGreaterThan(0);
+    const store = await openSqliteStore({ ...machine, path });
+    expect(await store.check()).toEqual([]);
+    await store.close();
+  },
+);
 
-test("without migrate a missing or empty file is refused and not made", async () => {
+test("without migrate a missing or empty file is refused and not created", async () => {
   await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({ code: "STORE_IO" });
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
   writeFileSync(path, "");
@@ -182,7 +187,7 @@ test.runIf(process.platform === "linux")("a network file system is refused", () 
   expect(() => refuseNetwork("/", "/store.db", 0xef53)).not.toThrow();
 });
 
-test("a store that is replaced while it waits for its lock is opened where it is then", async () => {
+test("a store that is replaced while the process waits for its lock is opened again", async () => {
   const next = join(folder, "next.db");
   for (const [file, name] of [
     [path, "before"],
@@ -211,7 +216,7 @@ test("a store that is replaced while it waits for its lock is opened where it is
   await store.close();
 });
 
-test("processes that open a new file at the same time all find one whole store", async () => {
+test("processes that open a new file at the same time all get the same complete store", async () => {
   const program = `while (Date.now() < ${Date.now() + 1_000});
     ${opening('process.stdout.write(String(await store.registerWorker("w", 60_000))); await store.close()')}`;
   const run = promisify(execFile);

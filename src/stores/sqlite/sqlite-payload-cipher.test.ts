@@ -65,13 +65,13 @@ async function refusalOf(work: Promise<unknown>): Promise<RepriseError> {
   );
 }
 
-test("every statement that touches a payload says where it lies", () => {
+test("every statement with a payload is in PLACES", () => {
   const touching = Object.entries(STATEMENT_TEXTS).filter(([, text]) => touchesPayloads(text));
   expect(touching.length).toBeGreaterThan(10);
   expect(touching.map(([name]) => name).filter((name) => PLACES[name] === undefined)).toEqual([]);
 });
 
-test("every blob in the schema is a payload the codec knows", () => {
+test("every blob column of the schema is in COLUMNS", () => {
   const db = new DatabaseSync(":memory:");
   for (const migration of MIGRATIONS) db.exec(migration);
   const blobs = db
@@ -85,7 +85,7 @@ test("every blob in the schema is a payload the codec knows", () => {
   expect(blobs).toEqual(known.toSorted());
 });
 
-test("rows from before the codec are read, and new ones are sealed", async () => {
+test("rows from before the codec are readable, and new ones are encoded", async () => {
   using file = createFile();
   const plain = await file.open();
   const first = await start(plain, "before");
@@ -103,7 +103,7 @@ test("rows from before the codec are read, and new ones are sealed", async () =>
   expect(file.sql("select 1 from journal where instr(data, cast('after' as blob)) > 0")).toEqual([]);
 });
 
-test("a store with sealed payloads is refused to whoever cannot read them all, before anything is written", async () => {
+test("a process that cannot decode every probe is refused before anything is written", async () => {
   using file = createFile();
   await (await file.open(ONE)).close();
   await (await file.open(BOTH)).close();
@@ -122,7 +122,7 @@ test("a store with sealed payloads is refused to whoever cannot read them all, b
   expect(file.sql("select key from meta")).toEqual(before);
 });
 
-test("opened without a key it can be listed, and every payload says which key is missing", async () => {
+test("a store opened without a key lists its runs, and every payload names the missing key", async () => {
   using file = createFile();
   const sealed = await file.open(ONE);
   const run = await start(sealed, "a");
@@ -137,7 +137,7 @@ test("opened without a key it can be listed, and every payload says which key is
   await locked.close();
 });
 
-test("two ciphertexts that changed places are found, and other runs are not hurt", async () => {
+test("swapped ciphertexts are detected, and other runs are not affected", async () => {
   using file = createFile();
   const store = await file.open(ONE);
   const [a, b, c] = [await start(store, "a"), await start(store, "b"), await start(store, "c")];
@@ -155,7 +155,7 @@ test("two ciphertexts that changed places are found, and other runs are not hurt
   await store.close();
 });
 
-test("written anew, a store needs only the new key, and nothing of the old bytes is left", async () => {
+test("after a rekey a store needs only the new key, and the file holds none of the old bytes", async () => {
   using file = createFile();
   const plain = await file.open();
   await start(plain, "plain", '{"input":"canary-1234"}');
@@ -177,7 +177,7 @@ test("written anew, a store needs only the new key, and nothing of the old bytes
   await next.close();
 });
 
-test("what cannot be read is left as it is, and its key stays needed", async () => {
+test("a rekey leaves unreadable payloads as they are, and their key is still required", async () => {
   using file = createFile();
   const store = await file.open(ONE);
   await start(store, "a");

@@ -49,14 +49,14 @@ function breakCommit(when: "before it happens" | "after it happened", errcode: n
 const IOERR_FSYNC = 1034;
 const FULL = 13;
 
-test("a COMMIT that failed after it happened is not done again", async () => {
+test("a COMMIT that happened and then failed is not repeated", async () => {
   await register("first");
   breakCommit("after it happened", IOERR_FSYNC);
   await register("second");
   expect(await names()).toEqual(["first", "second"]);
 });
 
-test("a COMMIT that failed before it happened is done again, once", async () => {
+test("a COMMIT that failed without happening is repeated once", async () => {
   await register("first");
   breakCommit("before it happens", IOERR_FSYNC);
   await register("second");
@@ -64,7 +64,7 @@ test("a COMMIT that failed before it happened is done again, once", async () => 
   expect(await names()).toEqual(["first", "second", "third"]);
 });
 
-test("writes that come while a COMMIT is unknown wait, and are not taken for it", async () => {
+test("writes during an unknown COMMIT wait for its outcome and are not mistaken for it", async () => {
   await register("first");
   breakCommit("before it happens", IOERR_FSYNC);
   await Promise.all([register("second"), register("third"), register("fourth")]);
@@ -80,7 +80,7 @@ test("a full disk is reported as such, and the store stays readable", async () =
   expect(await names()).toEqual(["first", "third"]);
 });
 
-test("a batch whose body fails leaves nothing behind", async () => {
+test("a batch whose body throws writes nothing", async () => {
   const failing = session.transact("Registering", ({ sql, now }) => {
     sql.insertWorker.run("half", now, now);
     throw new RangeError("our bug");
@@ -89,7 +89,7 @@ test("a batch whose body fails leaves nothing behind", async () => {
   expect(await names()).toEqual([]);
 });
 
-test("a lock held by another program is waited for without blocking, then reported", async () => {
+test("a lock of another process is retried without blocking, then reported", async () => {
   const other = new DatabaseSync(path);
   other.exec("begin immediate");
   const waiting = register("late");
@@ -106,7 +106,7 @@ test("a lock held by another program is waited for without blocking, then report
   expect(await names()).toEqual(["late"]);
 });
 
-test("a file that was replaced or removed under an open store is noticed before anything is written", async () => {
+test("a store notices that its file was replaced or removed before it writes", async () => {
   await register("first");
   const copy = join(folder, "copy.db");
   copyFileSync(path, copy);
@@ -157,7 +157,7 @@ onPosix("a log that was removed before a COMMIT failed is noticed, and no other 
   await other.close();
 });
 
-test("checkpoints and other connections that come and go leave the log and its index where they are", async () => {
+test("WAL checkpoints and other connections do not replace the log and its index", async () => {
   await register("first");
   for (const mode of ["passive", "full", "restart", "truncate"]) {
     session.connection.db.exec(`pragma wal_checkpoint(${mode})`);
@@ -173,7 +173,7 @@ test("checkpoints and other connections that come and go leave the log and its i
   expect(await names()).toEqual(["first", "passive", "restart", "truncate", "last"]);
 });
 
-test("opening a file a second time in a process leaves it the locks of the first", async () => {
+test("opening a file a second time in a process does not release the locks of the first connection", async () => {
   await register("first");
   const second = await open();
   const run = promisify(execFile);
@@ -186,7 +186,7 @@ test("opening a file a second time in a process leaves it the locks of the first
   await second.close();
 });
 
-test("time goes on from the highest mark after a close, and closed writers leave no lines behind", async () => {
+test("time continues from the highest mark after a close, and closed writers leave no rows", async () => {
   await register("first");
   session.clock.raise(session.clock.now() + 3_600_000);
   await register("second");
@@ -198,13 +198,13 @@ test("time goes on from the highest mark after a close, and closed writers leave
   expect(writers.map((row) => row["writer"])).toEqual([""]);
 });
 
-test("a closed store says so", async () => {
+test("a closed store refuses calls with USAGE", async () => {
   await session.close();
   await expect(names()).rejects.toMatchObject({ code: "USAGE" });
   await expect(register("late")).rejects.toMatchObject({ code: "USAGE" });
 });
 
-test("a row of this writer that is gone means that the file went back, unless it is old enough to have been removed", async () => {
+test("a missing writer row means that the store was rolled back, unless the row is old enough to be deleted", async () => {
   const breaks: string[] = [];
   session.onBreak(({ kind }) => breaks.push(kind));
   const removeRows = (): void => {

@@ -73,7 +73,7 @@ function turnWrite(held: Held, { entries: wanted, items = [] }: Parts, move: Tur
     return { seq: held.head + 1 + index, type, command, data, at: store.now(), mark: markOf(chain) };
   });
   const nothing = { read: 0, finished: [], dropped: [], children: [], messages: [], chunks: [], outgoing: [] };
-  // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
+  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a field of the port, and a write is never awaited.
   return { ...held, previousChain: held.chain, ...nothing, write: "turn", entries, items, chain, then: move };
 }
 
@@ -124,7 +124,7 @@ test("a poll that finds nothing writes nothing", async () => {
   expect([after.size, after.mtimeNs]).toEqual([before.size, before.mtimeNs]);
 });
 
-test("one write that cannot be applied hurts no other, and is named", async () => {
+test("a write that fails does not affect the others, and is named", async () => {
   const held = await startHeld("order-1");
   const { entries, items } = tasks(held, 1);
   const poison = turnWrite(held, { entries, items: [...items, ...items] }, "hold");
@@ -145,7 +145,7 @@ test("a run's number is not used again after everything was pruned", async () =>
   expect((await startHeld("order-2")).run).toBeGreaterThan(held.run);
 });
 
-test("what a run with very many items leaves behind is swept in pieces", async () => {
+test("the rows of a run with very many items are swept in several transactions", async () => {
   const held = await startHeld("wide");
   const wide = await commit(held, tasks(held, 2_500));
   await commit(wide, END, "completed");
@@ -162,7 +162,7 @@ test("what a run with very many items leaves behind is swept in pieces", async (
 
 // ── checking ──
 
-/** What somebody might do to the file by hand. */
+/** Changes the file by hand. */
 async function afterDoing(sql: string): Promise<readonly Problem[]> {
   expect(await store.check()).toEqual([]);
   const db = new DatabaseSync(path);
@@ -171,7 +171,7 @@ async function afterDoing(sql: string): Promise<readonly Problem[]> {
   return store.check();
 }
 
-test("one damaged byte of a payload is found, and its run and entry are named", async () => {
+test("check reports the run and the entry of a payload with one damaged byte", async () => {
   await startEnded("healthy");
   const held = await startHeld("damaged");
   await commit(
@@ -227,7 +227,7 @@ test.each([
     "update runs set turn_due = 1 where run = (select min(run) from runs)",
     ["I17 no rows after the end", undefined],
   ],
-] as const)("%s is named", async (_, sql, [invariant, seq]) => {
+] as const)("check reports %s", async (_, sql, [invariant, seq]) => {
   const held = await startHeld("order-1");
   await commit(
     held,
@@ -247,12 +247,16 @@ test.each([
 test.each([
   ["an item that vanished", "delete from queue", "I16 no stuck run"],
   [
-    "a message nobody is woken for",
+    "an unread message without a due turn",
     "update runs set arrivals = 1; insert into inbox select min(run), 1, 'TimerFired', 'x', x'7b7d' from runs",
     "I16 no stuck run",
   ],
   ["a message that vanished", "update runs set arrivals = 1, turn_due = 1", "I23 inbound messages"],
-  ["a lease of nobody", "update queue set state = 2, token = 't', worker = 99", "I14 leases have holders"],
+  [
+    "a lease of a worker that does not exist",
+    "update queue set state = 2, token = 't', worker = 99",
+    "I14 leases have holders",
+  ],
   ["a token on a free item", "update queue set token = 't'", "I14 leases have holders"],
   [
     "rows of a run that does not exist",
@@ -264,28 +268,28 @@ test.each([
     "update queue set item = 'Task(9)'; update journal set type = 'TaskCompleted', command = 'Task(9)' where seq = 2",
     "I1 no duplicate enqueue",
   ],
-  ["an end that is not one", "update journal set type = 'RunFailed' where seq = 2", "I18 one end"],
-])("%s is named", async (_, sql, invariant) => {
+  ["an end entry of a live run", "update journal set type = 'RunFailed' where seq = 2", "I18 one end"],
+])("check reports %s", async (_, sql, invariant) => {
   const held = await startHeld("order-1");
   await commit(held, tasks(held, 1), "release");
   expect((await afterDoing(sql)).map((problem) => problem.invariant)).toContain(invariant);
 });
 
 test.each([
-  ["a schedule with two timings", "update schedules set every = 5", "I41 schedules sound"],
-  ["a schedule without timing", "update schedules set cron = null", "I41 schedules sound"],
-  ["an unknown overlap policy", "update schedules set overlap = 'maybe'", "I41 schedules sound"],
-  ["an unknown catch-up policy", "update schedules set catch_up = 'some'", "I41 schedules sound"],
-  ["a line that is none", "update schedules set line = '[5, 3]'", "I41 schedules sound"],
-  ["a schedule nobody will look at", "update schedules set due_at = null", "I41 schedules sound"],
-  ["a paused schedule that is due", "update schedules set paused = 1", "I41 schedules sound"],
-  ["a due time before the planned one", "update schedules set next_at = next_at + 1", "I41 schedules sound"],
+  ["a schedule with two timings", "update schedules set every = 5", "I41 schedules valid"],
+  ["a schedule without timing", "update schedules set cron = null", "I41 schedules valid"],
+  ["an unknown overlap policy", "update schedules set overlap = 'maybe'", "I41 schedules valid"],
+  ["an unknown catch-up policy", "update schedules set catch_up = 'some'", "I41 schedules valid"],
+  ["queued times that do not ascend", "update schedules set line = '[5, 3]'", "I41 schedules valid"],
+  ["a schedule without a due time", "update schedules set due_at = null", "I41 schedules valid"],
+  ["a paused schedule that is due", "update schedules set paused = 1", "I41 schedules valid"],
+  ["a due time before the planned one", "update schedules set next_at = next_at + 1", "I41 schedules valid"],
   [
-    "a schedule no living worker has the definition of",
+    "a schedule whose definition no live worker has",
     "update schedules set next_at = next_at - 600000, due_at = due_at - 600000",
-    "I42 schedules kept",
+    "I42 schedules fired",
   ],
-])("%s is named", async (_, sql, invariant) => {
+])("check reports %s", async (_, sql, invariant) => {
   const at = store.now();
   const schedule: ScheduleState = {
     name: "daily",
@@ -308,7 +312,7 @@ test.each([
   expect(problems).toEqual([expect.objectContaining({ invariant, message: expect.stringContaining("daily") })]);
 });
 
-test("a command that ends twice, or before it began, is named", async () => {
+test("check reports a command that ends twice or before it was opened", async () => {
   const held = await startHeld("order-1");
   await commit(held, {
     entries: [
@@ -323,7 +327,7 @@ test("a command that ends twice, or before it began, is named", async () => {
   ]);
 });
 
-test("a check sees one moment while others go on writing", async () => {
+test("a check reads one snapshot while other connections write", async () => {
   for (let n = 0; n < 450; n++) await startEnded(`before-${n}`);
   let more = 0;
   let written: Promise<unknown> = Promise.resolve();
@@ -338,7 +342,7 @@ test("a check sees one moment while others go on writing", async () => {
 
 // ── care ──
 
-test("a backup made while two connections keep writing ends, and is one whole moment", async () => {
+test("a backup made while two connections write ends, and is one snapshot", async () => {
   const other = await open(path);
   const held = await startHeld("bulk");
   const megabyte = JSON.stringify("x".repeat(1e6));
@@ -366,7 +370,7 @@ test("a backup made while two connections keep writing ends, and is one whole mo
   await copy.close();
 });
 
-test("pruning takes long journals and many runs in pieces, and leaves nothing behind", async () => {
+test("pruning deletes long journals and many runs in several transactions, and leaves no rows", async () => {
   const held = await startHeld("long");
   await commit(await commit(held, tasks(held, 3_500)), END, "completed");
   for (let n = 0; n < 150; n++) await startEnded(`short-${n}`);
@@ -378,7 +382,7 @@ test("pruning takes long journals and many runs in pieces, and leaves nothing be
 
 // ── leases under clocks that disagree ──
 
-test("a lease counts from the latest time any writer knows", async () => {
+test("a lease counts from the highest time of all writers", async () => {
   const ahead = await openSqliteStore({
     path,
     clock: { now: () => systemClock.now() + 3_600_000, monotonic: systemClock.monotonic },
@@ -392,7 +396,7 @@ test("a lease counts from the latest time any writer knows", async () => {
   await ahead.close();
 });
 
-test("a turn that waits as a suspect is not stuck", async () => {
+test("a run whose turn is due as a suspect is not stuck", async () => {
   await store.write([startWrite("suspect")]);
   const db = new DatabaseSync(path);
   db.exec("update runs set turn_due = 2, takeovers = 2 where id = 'suspect'");

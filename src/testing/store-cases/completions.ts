@@ -201,7 +201,7 @@ export const completionCases: readonly StoreCase[] = [
       assert.deepEqual([blocked.status, blocked.head], ["blocked", before.head + 1]);
       const { message: said, ...evidence } = JSON.parse(blocked.evidence ?? "") as Record<string, unknown>;
       assert.deepEqual(evidence, { ...expected, status: "blocked", where: "j" });
-      assert.match(String(said), /Node j has got 2 of 2/);
+      assert.match(String(said), /Node j has 2 of 2/);
       assert.deepEqual((await counters(store, run)).slice(0, 2), ["j 2/2", "k 1/2"]);
       assert.deepEqual(await claimNodes(store, worker), []);
       // Its node is stopped, too, and both continue after a resume.

@@ -26,6 +26,9 @@ import {
 } from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
+/** The chain of another history. */
+const OTHER_CHAIN = "0123456789abcdef".repeat(4);
+
 export const turnCases: readonly StoreCase[] = [
   storeCase("a commit appends its entries densely and moves head and chain", async (store, t) => {
     const worker = await registerWorker(store);
@@ -141,9 +144,9 @@ export const turnCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
     await assertNothingWritten(store, async () => {
-      const other = turnWrite(store, { ...held, chain: "another history" }, { entries: [["StateSet", "State(0)"]] });
+      const other = turnWrite(store, { ...held, chain: OTHER_CHAIN }, { entries: [["StateSet", "State(0)"]] });
       assert.deepEqual(await store.write([other]), [{ status: "conflict" }]);
-      const idle = turnWrite(store, { ...held, chain: "another history" }, { then: "release" });
+      const idle = turnWrite(store, { ...held, chain: OTHER_CHAIN }, { then: "release" });
       assert.deepEqual(await store.write([idle]), [{ status: "conflict" }]);
     });
     await commitTurn(store, held, COMPLETES);

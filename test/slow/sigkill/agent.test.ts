@@ -157,14 +157,14 @@ test("the story of the agent: a crash, the state after each step, a replay witho
   expect(stderr).toBe("");
   expect(code).toBe(0);
   for (const line of [
-    'Another worker goes on: "Done: refunded 49.90 EUR. Sorry for the trouble."',
-    "The bank was called 2 times, with 1 key: to it that is one refund.",
+    'Another worker takes over: "Done: refunded 49.90 EUR. Sorry for the trouble."',
+    "The bank was called 2 times, with 1 key: the bank makes one refund.",
     "5          → approve     That much is too much.",
     "6 approved → tool        That much is too much.",
     "9 answered → END         Done: refunded 49.90 EUR. Sorry for the trouble.",
     "same, with 0 calls to the outside.",
     'From step 5: "I may not do that myself: a colleague will look at it. (Refused by Eve.)"',
-    "They part at step 6: a yes leads to tool, a no to think.",
+    "The runs differ from step 6: a yes leads to tool, a no to think.",
     "The bank was called 2 times, as before.",
   ])
     expect(stdout).toContain(`${line}\n`);

@@ -1,7 +1,7 @@
-// Who catches whom: for every mutant the cases that must notice it. Every case stands here at least once, so each of them
-// has been seen to fail; a case that is added needs a mutant it catches.
+// Caught by: the cases that must fail on each mutant. Every case is named at least once, so each is known to be able to fail. A new
+// case needs a mutant that it catches.
 //
-// Not simply all cases on all mutants: that takes minutes, and a mutant that breaks everything would vouch for every case.
+// Running all cases on all mutants would take minutes, and a mutant that breaks everything would prove nothing about a case.
 
 export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "the token of a turn is not checked": [

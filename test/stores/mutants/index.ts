@@ -3,7 +3,7 @@ import { forksMutants } from "./forks.ts";
 import { claimsMutants } from "./claims.ts";
 import { completionsMutants } from "./completions.ts";
 import { controlMutants } from "./control.ts";
-import { earlyMutants } from "./early.ts";
+import { earlyMutants } from "./before-start.ts";
 import { fencesMutants } from "./fences.ts";
 import { generationsMutants } from "./generations.ts";
 import { itemsMutants } from "./items.ts";

@@ -1,11 +1,11 @@
-// Mutant: a store that breaks one promise, to see that the store cases notice.
+// Mutant: a store that breaks one guarantee, so that a store case fails.
 //
-// It stands in front of a real store and changes what goes in or comes out; it knows nothing of the cases.
+// It wraps a real store and changes its writes or its outcomes.
 
 import type { NewItem, Outcome, RunRecord, Store, TurnWrite, Write } from "../../../src/kernel/index.ts";
 
 export interface Mutant {
-  /** The promise it breaks. */
+  /** How it breaks a guarantee. */
   readonly name: string;
   wrap(store: Store, clock: { now(): number }): Store;
 }

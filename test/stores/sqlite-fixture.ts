@@ -1,4 +1,4 @@
-// What the store cases need from SQLite: a file of its own per case, or a database in memory.
+// SQLite fixture: what the store cases need: a new file per case, or a database in memory.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,26 +10,26 @@ import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { StoreTest } from "../../src/testing/store-cases.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
 
-export interface SqliteWorld extends StoreTest {
+export interface SqliteFixture extends StoreTest {
   /** Removes the files; for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface SqliteWorldOptions {
+export interface SqliteFixtureOptions {
   readonly memory?: boolean;
   readonly durability?: "full" | "relaxed";
   readonly codec?: PayloadCodec;
-  /** Stands between the cases and every store they open. */
+  /** Wraps every store that a case opens. */
   readonly wrap?: (store: Store, clock: { now(): number }, path: string) => Store;
 }
 
-export function createSqliteWorld(options: SqliteWorldOptions = {}): SqliteWorld {
+export function createSqliteFixture(options: SqliteFixtureOptions = {}): SqliteFixture {
   const folder = mkdtempSync(join(tmpdir(), "reprise-store-"));
   const time = createVirtualTime();
   const file = options.memory === true ? ":memory:" : join(folder, "store.db");
   const wrap = options.wrap ?? ((store: Store) => store);
 
-  // Real timers: waiting for another connection's lock is not a thing the cases have time pass for.
+  // Real timers: a store that waits for another connection's lock waits in real time.
   async function open(path: string): Promise<Store> {
     const { durability, codec } = options;
     const ports = { clock: time.clock, timers: systemTimers, random: systemRandom };
