@@ -37,7 +37,8 @@ const importing = (name: string): Promise<Loaded> =>
 const inStores = ({ own }: Loaded): readonly string[] =>
   own.filter((path) => path.startsWith("src/stores/") && !ADDRESSES.test(path));
 
-const ADDRESSES = /\/(?:index|source|store-source|store-url|address|thread-store|remote\/(?:hosts|tls|url-options|backend))\.ts$/;
+const ADDRESSES =
+  /\/(?:index|source|store-source|store-url|address|thread-store|remote\/(?:hosts|tls|url-options|backend))\.ts$/;
 
 describe("a program", () => {
   test("that imports the package loads no store, no driver and no command", async () => {

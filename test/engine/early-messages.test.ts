@@ -102,29 +102,33 @@ test("a child that was spoken to before it was started hears it", async () => {
 });
 
 test("signals that come with the start are delivered in the order written", async () => {
-  const collect = workflow("collect", { ports: { b: signal<number>(), a: signal<number>(), end: signal() } }, async (ctx) => {
-    const heard: unknown[] = [];
-    for (;;) {
-      const message = await ctx.receive(["a", "b", "end"]);
-      if (message.name === "end") return heard;
-      heard.push([message.name, message.value]);
-    }
-  });
-  await using engine = await createTestEngine({ definitions: [talk] });
-  const run = await engine.start(talk, undefined, { id: "talk-1", signals: { b: 1, a: 2 } });
-  const again = await engine.start(talk, undefined, { id: "talk-1", signals: { a: 3 } });
+  const records = workflow(
+    "records",
+    { ports: { b: signal<number>(), a: signal<number>(), end: signal() } },
+    async (ctx) => {
+      const heard: unknown[] = [];
+      for (;;) {
+        const message = await ctx.receive(["a", "b", "end"]);
+        if (message.name === "end") return heard;
+        heard.push([message.name, message.value]);
+      }
+    },
+  );
+  await using engine = await createTestEngine({ definitions: [records] });
+  const run = await engine.start(records, undefined, { id: "records-1", signals: { b: 1, a: 2 } });
+  const again = await engine.start(records, undefined, { id: "records-1", signals: { a: 3 } });
   await again.signal("end");
   expect(await run.result()).toEqual([
     ["b", 1],
     ["a", 2],
     ["a", 3],
   ]);
-  const late = engine.start(talk, undefined, { id: "talk-1", signals: { a: 4 } });
+  const late = engine.start(records, undefined, { id: "records-1", signals: { a: 4 } });
   expect((await rejection(late)).code).toBe("RUN_ENDED");
-  expect((await engine.start(talk, undefined, { id: "talk-1" })).id).toBe("talk-1");
+  expect((await engine.start(records, undefined, { id: "records-1" })).id).toBe("records-1");
   const wrong = engine.start as (what: unknown, input: unknown, options: object) => Promise<unknown>;
-  expect((await rejection(wrong(talk, undefined, { signals: { c: 1 } }))).code).toBe("UNKNOWN_PORT");
-  expect((await rejection(wrong(talk, undefined, { signals: 5 }))).code).toBe("BAD_OPTIONS");
+  expect((await rejection(wrong(records, undefined, { signals: { c: 1 } }))).code).toBe("UNKNOWN_PORT");
+  expect((await rejection(wrong(collect, undefined, { signals: 5 }))).code).toBe("BAD_OPTIONS");
 });
 
 test("a run that is busy from its first step on hears what came with its start, and before it", async () => {

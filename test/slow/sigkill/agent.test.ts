@@ -163,7 +163,7 @@ test("the story of the agent: a crash, the state after each step, a replay witho
     "6 approved → tool        That much is too much.",
     "9 answered → END         Done: refunded 49.90 EUR. Sorry for the trouble.",
     "same, with 0 calls to the outside.",
-    'From step 5: "I may not do that myself: a colleague will look at it. (Refused by Eve.)"',
+    'From step 5: "I may not do that myself: a colleague will handle it. (Refused by Eve.)"',
     "The runs differ from step 6: a yes leads to tool, a no to think.",
     "The bank was called 2 times, as before.",
   ])
