@@ -62,7 +62,7 @@ export async function readSnapshot(store: Store): Promise<Snapshot> {
 // ── figures ──
 
 interface Rates {
-  readonly runsBegun: number;
+  readonly runsStarted: number;
   readonly runsEnded: number;
   readonly steps: number;
 }
@@ -70,14 +70,14 @@ interface Rates {
 function ratesOf({ doing, isAlive }: WorkerSnapshot): Rates {
   const perSecond = (count: number): number =>
     isAlive && doing !== undefined ? Math.round((count * 10_000) / doing.overMs) / 10 : 0;
-  const { runsStarted: runsBegun = 0, runsEnded = 0, steps = 0 } = doing ?? {};
-  return { runsBegun: perSecond(runsBegun), runsEnded: perSecond(runsEnded), steps: perSecond(steps) };
+  const { runsStarted = 0, runsEnded = 0, steps = 0 } = doing ?? {};
+  return { runsStarted: perSecond(runsStarted), runsEnded: perSecond(runsEnded), steps: perSecond(steps) };
 }
 
 function totalOf(workers: readonly WorkerSnapshot[]): Rates {
   const sum = (part: keyof Rates): number =>
     Math.round(workers.reduce((total, worker) => total + ratesOf(worker)[part] * 10, 0)) / 10;
-  return { runsBegun: sum("runsBegun"), runsEnded: sum("runsEnded"), steps: sum("steps") };
+  return { runsStarted: sum("runsStarted"), runsEnded: sum("runsEnded"), steps: sum("steps") };
 }
 
 function oldestOf(pending: readonly PendingWork[]): PendingWork | undefined {
@@ -146,10 +146,10 @@ export function topLines(snapshot: Snapshot, title: string, width: number): read
 function headLines({ now, workers, pending, history }: Snapshot, title: string): readonly string[] {
   const alive = workers.filter(({ isAlive }) => isAlive).length;
   const gone = workers.length - alive;
-  const { runsBegun, runsEnded, steps } = totalOf(workers);
+  const { runsStarted, runsEnded, steps } = totalOf(workers);
   const oldest = oldestOf(pending);
   const [last] = history.filter(({ at }) => now - at < A_DAY_MS);
-  const rates = `${rateText(runsBegun)} runs started, ${rateText(runsEnded)} ended, ${rateText(steps)} steps per second`;
+  const rates = `${rateText(runsStarted)} runs started, ${rateText(runsEnded)} ended, ${rateText(steps)} steps per second`;
   return [
     `${paint("bold", `reprise top`)}  ${plain(title)}  ${paint("dim", new Date(now).toISOString())}`,
     `${paint("dim", "workers")}  ${alive === 0 ? paint("yellow", "none live") : `${alive} live`}${gone > 0 ? paint("yellow", `, ${gone} expired`) : ""}   ${paint("dim", "rates")}  ${rates}`,

@@ -71,7 +71,7 @@ test("max uint64: the seed's work item is read and written with its order key ex
   expect(keyWith(BigInt(plain))).not.toBe(vector);
 });
 
-test("the seed's checkpoint is read with its nine fields, and written again in its own words", () => {
+test("the seed's checkpoint is read with its nine fields, and written again as the same text", () => {
   const checkpoint = checkpointFromJson(CHECKPOINT);
   expect(checkpoint).toMatchObject({
     runId: "run-2025-001",
@@ -90,14 +90,14 @@ test("the seed's checkpoint is read with its nine fields, and written again in i
   expect(after).toMatchObject(before!);
 });
 
-test("a wide frontier need not repeat the state, and is read back with it", () => {
+test("a wide frontier need not repeat the state, and its items are read back with it", () => {
   const checkpoint = checkpointFromJson(CHECKPOINT);
   const text = checkpointToJson(checkpoint, { itemState: false });
   expect(text.match(/"counter":10/g)).toHaveLength(1);
   expect(checkpointFromJson(text)).toEqual(checkpoint);
 });
 
-test("whatever is written is read back equal, with the same text again", () => {
+test("a written value is read back equal, and gives the same text again", () => {
   const texts = ["", "a", "é\u{1f600}", 'quo"te', "$", "\n", "__proto", "toString"];
   for (let round = 0; round < 300; round += 1) {
     let draws = 0;
@@ -353,7 +353,7 @@ test.each<[string, () => unknown, string, RegExp]>([
     "NOT_DATA",
     /function/,
   ],
-])("%s is refused by name", (_what, call, code, message) => {
+])("%s is rejected by name", (_what, call, code, message) => {
   let thrown: unknown;
   try {
     call();

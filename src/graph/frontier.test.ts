@@ -57,7 +57,7 @@ test("frontier order: every dequeue is the minimum of those present, and the cap
   expect(frontier.deepest).toBe(capacity);
 });
 
-test("what is taken comes in ascending order when everything is there", () => {
+test("items are taken in ascending order if all are present", () => {
   const frontier = new Frontier<ReturnType<typeof item>>(1_000);
   for (const key of shuffled(1_000)) expect(frontier.tryAdd(item(key))).toBe(true);
   expect(frontier.tryAdd(item(1_000))).toBe(false);
@@ -65,7 +65,7 @@ test("what is taken comes in ascending order when everything is there", () => {
   expect(taken).toEqual(Array.from({ length: 1_000 }, (_, index) => index));
 });
 
-test("the item beyond the capacity waits for a dequeue, and an abort rejects it", async () => {
+test("an item beyond the capacity waits for a dequeue, and an abort rejects it", async () => {
   const frontier = new Frontier<ReturnType<typeof item>>(2);
   await frontier.add(item(5));
   await frontier.add(item(6));
@@ -84,7 +84,7 @@ test("the item beyond the capacity waits for a dequeue, and an abort rejects it"
   expect(frontier.tryTake()).toBeUndefined();
 });
 
-test("one taker who waits gets what comes, one who gave up does not", async () => {
+test("a waiting taker gets the next item, and an aborted one does not", async () => {
   const frontier = new Frontier<ReturnType<typeof item>>(1);
   const abort = new AbortController();
   const gone = frontier.take(abort.signal);

@@ -1,9 +1,9 @@
-// Does one command line after the other in one process, for tests of what commands say (`command` in cli-process.ts).
+// CLI host: runs command lines one after the other in one process, for tests of their output (`command` in cli-process.ts).
 
 import { runCommandLine } from "../../src/cli/program.ts";
 import type { Finished } from "./cli-process.ts";
 
-/** What is asked of it; the answers come in the same order. */
+/** A request; the answers come in the same order. */
 export interface Asked {
   readonly args: readonly string[];
   readonly cwd: string;

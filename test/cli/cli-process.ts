@@ -1,4 +1,4 @@
-// The command line as a process of its own, as a shell would start it.
+// CLI process: runs the command line in a child process, as a shell does.
 
 import { fork, spawn, spawnSync, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-// What a user gives to --codec: keys from the environment, and what is secret besides the usual names.
+// A module for --codec: keys from the environment, and more names of secrets.
 
 import { aesGcm } from "reprise";
 

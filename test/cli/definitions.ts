@@ -1,4 +1,4 @@
-// What the command line is tried on.
+// Definitions for the tests of the command line.
 
 import { FatalError, promise, query, signal, stream, task, update, workflow } from "reprise";
 import { z } from "zod";
@@ -88,10 +88,10 @@ export const slow = workflow("slow", async (ctx, until: "signaled" | "killed") =
   }),
 );
 
-export const greet = workflow("greet", async (_ctx, name: string | undefined) => `Hello, ${name ?? "nobody"}`);
+export const greet = workflow("greet", async (_ctx, name: string | undefined) => `Hello, ${name ?? "stranger"}`);
 
 const unexported = task("unexported", () => 1);
 export const incomplete = workflow("incomplete", async (ctx) => ctx.task(unexported));
 
-/** Not a definition: ignored. */
+/** Not a definition, so it is ignored. */
 export const LIMIT = 3;

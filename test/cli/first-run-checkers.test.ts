@@ -1,4 +1,4 @@
-// The checkers of the first run are themselves checked: each can fail.
+// The checkers of examples/first-run: each one can fail.
 
 import { expect, test } from "vitest";
 import type { JournalEntry } from "reprise";
@@ -14,20 +14,20 @@ const journal = [
   entry(4, "RunCompleted"),
 ];
 
-test("a command without an end, or with two, is found", () => {
+test("committedOnce finds a command without an end, or with two ends", () => {
   expect(committedOnce(journal).holds).toBe(true);
   expect(committedOnce(journal.toSpliced(2, 1)).holds).toBe(false);
   expect(committedOnce([...journal, entry(5, "TaskFailed", "Task(0)")]).holds).toBe(false);
   expect(committedOnce([]).holds).toBe(false);
 });
 
-test("a gap, and a journal shorter than its run says, are found", () => {
+test("gapFree finds a gap and a journal that is too short", () => {
   expect(gapFree(journal, 4).holds).toBe(true);
   expect(gapFree(journal, 5).holds).toBe(false);
   expect(gapFree(journal.toSpliced(1, 1), 3).holds).toBe(false);
 });
 
-test("a key that changes, a key shared by two steps, and a call too many are found", () => {
+test("calledWithStableKeys finds a changed key, a shared key and an extra call", () => {
   const call = (step: string, key: string): Call => ({ run: "r", step, attempt: 0, key, process: 1 });
   const calls = [call("charge", "a"), call("charge", "a"), call("ship", "b")];
   const expected = { charge: 2, ship: 1 };

@@ -1,4 +1,4 @@
-// Flows that the command line is tried on.
+// Flows for the tests of the command line.
 
 import { FatalError, flow, promise, queue, task, typed, workflow } from "reprise";
 

@@ -1,4 +1,4 @@
-// Graphs that the command line is tried on.
+// Graphs for the tests of the command line.
 
 import { append, END, FatalError, goto, graph, last, promise, queue, START, workflow } from "reprise";
 import { z } from "zod";

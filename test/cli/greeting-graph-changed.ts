@@ -1,4 +1,4 @@
-// The same graph today: it greets in other words, and gets another answer.
+// The changed graph: another greeting and another answer.
 
 import { buildTalk } from "./greeting-graph.ts";
 

@@ -1,4 +1,4 @@
-// A graph whose calls of the outside can be told apart, as it was recorded.
+// The recorded graph, whose calls have distinct inputs and answers.
 
 import { append, END, graph, START } from "reprise";
 

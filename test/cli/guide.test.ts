@@ -1,4 +1,5 @@
-// The guide names every command, with an example and its JSON; the help of every command has examples.
+// The guide documents every command with an example and its JSON; the help of every command has examples and fits 80
+// columns.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +17,7 @@ interface Shown {
   readonly command: Command;
 }
 
-/** Those that do something, `schedule list` and not `schedule`; hidden ones are not for people. */
+/** The commands without subcommands: `schedule list`, not `schedule`. Hidden commands are omitted. */
 function leavesOf(command: Command, path: readonly string[] = []): Shown[] {
   const shown = command.createHelp().visibleCommands(command);
   const children = shown.filter((child) => child.name() !== "help");
@@ -26,12 +27,12 @@ function leavesOf(command: Command, path: readonly string[] = []): Shown[] {
 
 const commands = leavesOf(createProgram());
 
-test("there are commands to look for", () => {
+test("the list of commands is not empty", () => {
   expect(commands.length).toBeGreaterThan(10);
 });
 
 describe.each(commands.map(({ path, command }) => [path, command] as const))("%s", (path, command) => {
-  test("stands in a table of the guide", () => {
+  test("is in a table of the guide", () => {
     expect(guide).toMatch(new RegExp(`^\\| \`${path}(?: [^\`]*)?\` \\|`, "m"));
   });
 
@@ -39,11 +40,11 @@ describe.each(commands.map(({ path, command }) => [path, command] as const))("%s
     expect(shell).toMatch(new RegExp(`^reprise ${path}(?: |$)`, "m"));
   });
 
-  test("says in the guide what its JSON has", () => {
+  test("has its JSON fields in the guide", () => {
     expect(jsonSection).toMatch(new RegExp(`\`${path}\``));
   });
 
-  test("has examples in its help, each of which begins with itself", () => {
+  test("has examples in its help that start with the command", () => {
     let text = "";
     command.configureOutput({ writeOut: (chunk) => void (text += chunk) });
     command.outputHelp();
@@ -53,7 +54,7 @@ describe.each(commands.map(({ path, command }) => [path, command] as const))("%s
   });
 });
 
-test("every command the guide's examples use is there", () => {
+test("the examples of the guide use existing commands", () => {
   const paths = commands.map(({ path }) => path);
   for (const [, line = ""] of shell.matchAll(/^reprise (.*)$/gm))
     expect(
@@ -61,3 +62,20 @@ test("every command the guide's examples use is there", () => {
       line,
     ).toBe(true);
 });
+
+function allCommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(allCommands)];
+}
+
+test.each(allCommands(createProgram()).map((command) => [command.name(), command] as const))(
+  "the help of %s fits 80 columns",
+  (_name, command) => {
+    let text = "";
+    command.configureOutput({
+      writeOut: (chunk) => void (text += chunk),
+      getOutHelpWidth: () => 80,
+    });
+    command.outputHelp();
+    expect(text.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  },
+);

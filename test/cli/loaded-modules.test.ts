@@ -1,5 +1,4 @@
-// What a start loads. Every module costs its part of a millisecond before anything happens: what was not asked for is not
-// loaded.
+// Loaded modules: a start loads only what the command needs, because every module costs startup time.
 
 import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -33,7 +32,7 @@ async function loadedBy(args: readonly string[], exitCode = 0): Promise<Loaded> 
 const importing = (name: string): Promise<Loaded> =>
   loadedBy(["--input-type=module", "-e", `await import(${JSON.stringify(name)})`]);
 
-/** Without what reads an address: a wrong one is refused when it is named. */
+/** Without the modules that parse a URL: an invalid URL is refused immediately. */
 const inStores = ({ own }: Loaded): readonly string[] =>
   own.filter((path) => path.startsWith("src/stores/") && !ADDRESSES.test(path));
 
@@ -61,7 +60,7 @@ describe("the command line", () => {
     /^src\/cli\/(?:commands\/[\w-]+|command|completion-scripts|exit-codes|global-options|main|program|signals|version)\.ts$/;
   const beyondStart = ({ own }: Loaded): readonly string[] => own.filter((path) => !START.test(path));
 
-  test.each(["--version", "--help"])("%s loads nothing that a command does", async (option) => {
+  test.each(["--version", "--help"])("%s loads no code of a command", async (option) => {
     const loaded = await loadedBy([MAIN, option]);
     expect(loaded.own).toContain("src/cli/commands/maintenance.ts");
     expect(beyondStart(loaded)).toEqual([]);
@@ -71,12 +70,12 @@ describe("the command line", () => {
   test.each([
     ["an explanation", ["explain", "STORE_BUSY"], 0],
     ["a misspelt command", ["lsit"], 2],
-  ])("%s needs no engine", async (_, args, code) => {
+  ])("%s loads no engine", async (_, args, code) => {
     const rooms = beyondStart(await loadedBy([MAIN, ...args], code)).map((path) => path.split("/")[1]);
     expect([...new Set(rooms)].sort()).toEqual(["base", "cli"]);
   });
 
-  test("a command on a file loads what it does, and nothing of servers or of other commands", async () => {
+  test("a command on a file loads no code of servers or of other commands", async () => {
     using folder = new TemporaryFolder();
     const store = ["--store", `sqlite:${folder.file("a.db")}`];
     await cli(["run", DEFINITIONS, "pay", "7", ...store]);
@@ -98,7 +97,7 @@ describe("the command line", () => {
       "queue",
     ];
     expect(others.filter((name) => loaded.own.includes(`src/cli/${name}.ts`))).toEqual([]);
-    // What it takes to run something is not what it takes to look.
+    // A command that reads loads no engine.
     const rooms = loaded.own.map((path) => path.split("/")[1]);
     expect([...new Set(rooms)].sort()).toEqual(["base", "cli", "kernel", "stores"]);
     expect(loaded.packages).toEqual(["commander"]);

@@ -48,8 +48,8 @@ test("reject rejects the promise with the message", async () => {
 test("without the code an unknown name is refused and nothing is written", async () => {
   using store = await shop();
   for (const [id, name, says] of [
-    ["review-1", "aproval", "it has asked for: approval"],
-    ["order-1", "payment", "it has asked for none"],
+    ["review-1", "aproval", "It has waited for: approval."],
+    ["order-1", "payment", "yet. Pass --file to validate"],
   ] as const) {
     const { code, stderr } = await store.cli("resolve", id, name, "1");
     expect(code).toBe(2);

@@ -1,4 +1,4 @@
-// Started before a program (`node --import`): when that ends, the last line of standard error names every module it loaded.
+// Preloaded with `node --import`: at exit, the last line of standard error lists every module that the program loaded.
 
 import { writeSync } from "node:fs";
 import { registerHooks } from "node:module";

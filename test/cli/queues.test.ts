@@ -50,14 +50,17 @@ test("invalid limits and queues are refused", async () => {
     [["queue", "pause", "default"], /error USAGE: Queue default/],
     [["queue", "limit", "mail"], /pass new limits, .* or --none/],
     [["queue", "limit", "mail", "--none", "--concurrency", "1"], /not both/],
-    [["queue", "limit", "mail", "--rate", "many"], /--rate: expected a count and a time such as 100\/1m/],
+    [
+      ["queue", "limit", "mail", "--rate", "many"],
+      /--rate: "many" is not a rate\. Use a count and a time, such as 100\/1m/,
+    ],
     [
       ["worker", DEFINITIONS, "--queues", "mail"],
-      /--queues: nothing in this file waits in a queue called mail; there are: default/,
+      /--queues: no definition in this file uses the queue mail\. It uses: default/,
     ],
     [
       ["worker", DEFINITIONS, "--labels", "gpu"],
-      /--labels: nothing in this file has the label gpu; nothing in it has one/,
+      /--labels: no definition in this file has the label gpu\. It has no labels/,
     ],
   ] as const) {
     const { code, stderr } = await store.cli(...args);

@@ -1,4 +1,4 @@
-// A log that somebody removes under working processes, as a cleaned folder does.
+// The write-ahead log of SQLite is deleted while processes use the store.
 
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -9,14 +9,14 @@ import { pay } from "./definitions.ts";
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
 test.skipIf(process.platform === "win32")(
-  "a removed log stops every process that uses the store, and ending them loses nothing that was acknowledged",
+  "a deleted log stops every process that uses the store, and no acknowledged commit is lost",
   { timeout: 60_000 },
   async () => {
     using folder = new TemporaryFolder();
     const store = `sqlite:${folder.file("shop.db")}`;
     const child = startCli(["worker", DEFINITIONS, "--lease", "1s", "--store", store]);
     const ended = finished(child);
-    await saying(child, "working as");
+    await saying(child, "started worker");
     const ids = Array.from({ length: 5 }, (_, n) => `pay-${n}`);
     {
       await using client = await createClient({ store, definitions: [pay], logger: SILENT });
@@ -24,7 +24,7 @@ test.skipIf(process.platform === "win32")(
       const noticed = saying(child, "STORE_REPLACED");
       rmSync(folder.file("shop.db-wal"));
       await expect(client.start(pay, 7, { id: "late" })).rejects.toMatchObject({ code: "STORE_REPLACED" });
-      // Its heartbeat is a transaction.
+      // The heartbeat of the worker is a transaction.
       await noticed;
     }
     child.kill("SIGTERM");

@@ -1,4 +1,4 @@
-// restore: a backup takes the place of a store's file.
+// restore: replaces a store's file with a backup.
 
 import {
   copyFileSync,
@@ -58,7 +58,7 @@ const idsOf = async (url: string): Promise<string[]> =>
 const contents = (folder: string): Record<string, string> =>
   Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(`${folder}/${name}`).toString("base64")]));
 
-test("a backup takes the place of the store, what was there is kept, and runs go on", async () => {
+test("restore replaces the store, keeps the replaced file, and runs continue", async () => {
   using store = await shop();
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
@@ -69,14 +69,14 @@ test("a backup takes the place of the store, what was there is kept, and runs go
   const refused = await store.cli("restore", backup);
   expect(refused.code).toBe(2);
   expect(refused.stderr).toMatch(
-    /Put .*monday\.db \(2 runs\) in the place of .*shop\.db\? What was committed after 20.*Z is not in it\. Nobody can be asked here: say --yes/,
+    /Replace .*shop\.db with .*monday\.db \(2 runs\)\? Commits after 20.*Z will be lost\. This is not a terminal, so reprise cannot ask\. Add --yes/,
   );
   expect(await idsOf(store.url)).toEqual(["pay-1", "pay-2", "review-1"]);
 
   const { code, stdout, stderr } = await store.cli("restore", backup, "--yes");
-  expect([code, stderr]).toEqual([0, "now start the workers again\n"]);
+  expect([code, stderr]).toEqual([0, "start the workers again\n"]);
   expect(stdout).toMatch(
-    /^restored {2}.*shop\.db: 2 runs, last commit 20.*\nfrom .*monday\.db, which was checked\nthe file as it was: .*shop\.db\.before-restore-20.*\n$/,
+    /^restored {2}.*shop\.db: 2 runs, last commit 20.*\nfrom .*monday\.db, integrity checked\nreplaced file kept as: .*shop\.db\.before-restore-20.*\n$/,
   );
   const kept = readdirSync(store.folder.path).filter((name) => name.includes("before-restore"));
   expect(readdirSync(store.folder.path).toSorted()).toEqual(["monday.db", "shop.db", ...kept].toSorted());
@@ -89,7 +89,7 @@ test("a backup takes the place of the store, what was there is kept, and runs go
   await store.start({ id: "pay-2", what: pay, input: 2, until: "completed" });
 });
 
-test("through a link the file behind it is replaced, and the link stays", async () => {
+test("restore through a symbolic link replaces the target and keeps the link", async () => {
   using store = await shop();
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
@@ -101,7 +101,7 @@ test("through a link the file behind it is replaced, and the link stays", async 
   expect(await idsOf(store.url)).toEqual(["pay-1", "review-1"]);
 });
 
-test("a backup is restored where no store is, without being asked, and with --no-keep nothing is kept", async () => {
+test("restore without an existing store asks nothing, and --no-keep deletes the replaced file", async () => {
   using store = await shop();
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
@@ -136,7 +136,7 @@ test("a dry run checks everything and changes nothing", async () => {
   expect(contents(store.folder.path)).toEqual(before);
 });
 
-test("what workers held when the backup was made is free again, and the store says that it was restored", async () => {
+test("restore releases the leases in the backup and records itself in the store's history", async () => {
   using folder = new TemporaryFolder();
   const [path, backup] = [folder.file("shop.db"), folder.file("monday.db")];
   const live = await open(path);
@@ -177,7 +177,7 @@ test("what workers held when the backup was made is free again, and the store sa
   expect(incarnation()).not.toBe(first);
 });
 
-test("restore refuses while a worker is alive, names it, and changes nothing", async () => {
+test("restore refuses while a worker is live, names it, and changes nothing", async () => {
   using store = await shop();
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
@@ -185,12 +185,12 @@ test("restore refuses while a worker is alive, names it, and changes nothing", a
   const { code, stderr } = await store.cli("restore", backup, "--yes");
   expect(code).toBe(3);
   expect(stderr).toMatch(
-    /^error STORE_BUSY: .*shop\.db is in use: a worker has a lease on it: \S+ \(\w+\) for [\d.]+ s\. Nothing was changed\. Stop the workers, then repeat\. If they were killed, the last lease ends at 20.*Z\./,
+    /^error STORE_BUSY: .*shop\.db is in use: a worker has a lease on it: \S+ \(\w+\) for [\d.]+ s\. Nothing was changed\. Stop the workers, then run the command again\. If they were killed, the last lease expires at 20.*Z\./,
   );
   expect(readdirSync(store.folder.path).filter((name) => /restor/.test(name))).toEqual([]);
 });
 
-test("restore refuses while another process has the file open, and waits for nobody who is killed", async () => {
+test("restore refuses while another process has the file open, and does not wait for a killed process", async () => {
   using store = await shop();
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
@@ -214,7 +214,7 @@ test("restore refuses while another process has the file open, and waits for nob
   expect(await idsOf(store.url)).toEqual(["pay-1", "review-1"]);
 });
 
-test("a backup that cannot be used is refused with the reason, and nothing is changed", async () => {
+test("an unusable backup is refused with the reason, and nothing is changed", async () => {
   using store = await shop();
   const file = (name: string): string => store.folder.file(name);
   await store.cli("backup", file("good.db"));
@@ -257,7 +257,7 @@ test("a backup that cannot be used is refused with the reason, and nothing is ch
   expect(await idsOf(store.url)).toEqual(["pay-1", "review-1"]);
 });
 
-test("a file of another program is never replaced", async () => {
+test("restore does not replace a file of another program", async () => {
   using store = await shop();
   await store.cli("backup", store.folder.file("good.db"));
   const other = store.folder.file("other.db");
@@ -274,7 +274,7 @@ test("a file of another program is never replaced", async () => {
   expect([code, stderr]).toEqual([3, expect.stringMatching(/^error STORE_NOT_REPRISE/)]);
 });
 
-test("a backup of an older version is brought up to date, in the copy only", async () => {
+test("a backup of an older version is migrated in the copy only", async () => {
   using folder = new TemporaryFolder();
   const db = new DatabaseSync(folder.file("old.db"));
   db.exec(MIGRATIONS[0] ?? "");
@@ -284,12 +284,12 @@ test("a backup of an older version is brought up to date, in the copy only", asy
   const before = readFileSync(folder.file("old.db"));
   const url = `sqlite:${folder.file("shop.db")}`;
   const { code, stdout } = await command(["restore", folder.file("old.db"), "--store", url]);
-  expect([code, stdout]).toEqual([0, expect.stringContaining(`brought up to date: schema 1 → ${SCHEMA_VERSION}`)]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`migrated: schema 1 → ${SCHEMA_VERSION}`)]);
   expect(readFileSync(folder.file("old.db")).equals(before)).toBe(true);
   expect((await command(["doctor", "--store", url])).code).toBe(0);
 });
 
-test("a damaged store is replaced as well, and one that cannot even be locked is to be moved away", async () => {
+test("restore replaces a damaged store, and asks to move away one that cannot be locked", async () => {
   using store = await shop();
   const [path, backup] = [store.folder.file("shop.db"), store.folder.file("good.db")];
   await store.cli("backup", backup);
@@ -309,7 +309,10 @@ test("a damaged store is replaced as well, and one that cannot even be locked is
   expect(await idsOf(store.url)).toEqual(["pay-1", "review-1"]);
   writeFileSync(path, bytes.subarray(0, 10_000));
   const { code, stderr } = await store.cli("restore", backup, "--yes");
-  expect([code, stderr]).toEqual([3, expect.stringMatching(/^error STORE_CORRUPT: .*move it away .*restore again/)]);
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringMatching(/^error STORE_CORRUPT: .*move it away .*`reprise restore` again/),
+  ]);
 });
 
 test.each([
@@ -328,7 +331,7 @@ test.each([
   expect(stderr).not.toContain("secret");
 });
 
-test.runIf(process.platform === "linux")("Ctrl-C leaves everything as it was", async () => {
+test.runIf(process.platform === "linux")("Ctrl-C leaves the store unchanged", async () => {
   using store = await shop();
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
@@ -342,7 +345,7 @@ test.runIf(process.platform === "linux")("Ctrl-C leaves everything as it was", a
   expect(contents(store.folder.path)).toEqual(before);
 });
 
-test.runIf(process.platform === "linux")("a person who says yes is asked once", async () => {
+test.runIf(process.platform === "linux")("restore asks once and continues after yes", async () => {
   using store = await shop();
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
@@ -354,7 +357,7 @@ test.runIf(process.platform === "linux")("a person who says yes is asked once", 
   expect([code, stdout]).toEqual([0, expect.stringContaining("restored")]);
 });
 
-test("an encrypted backup is checked with its key, and not restored without", async () => {
+test("an encrypted backup is checked with its key, and refused without it", async () => {
   using folder = new TemporaryFolder();
   const codec = join(import.meta.dirname, "codec.ts");
   const url = `sqlite:${folder.file("shop.db")}`;

@@ -1,4 +1,4 @@
-// Who holds a run: what show, doctor and top say about runs that are held, and about the store's history.
+// Run leases: what show, doctor and top report about running runs, expired leases and the store's history.
 
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
@@ -23,50 +23,56 @@ const worker = (number: number, until: number, leaseMs = 10_000): WorkerInfo => 
   activity: undefined,
 });
 
-describe("who holds a running run", () => {
+describe("the lease of a running run", () => {
   const lines = (holder: number | undefined, workers: readonly WorkerInfo[]): readonly string[] =>
     turnLines(runLeasesOf({ run: 1, worker: holder, committedAt: NOW - 41_000, items: [] }, workers, NOW), NOW);
 
   test.each([
-    ["a worker that is alive", 3, [worker(3, NOW + 1)], ["held by worker shop-3 (3), last commit 41 s ago"]],
+    ["a live worker", 3, [worker(3, NOW + 1)], ["being executed by worker shop-3 (3), last commit 41 s ago"]],
     [
-      "a worker whose lease ended, beside one that is alive",
+      "a worker with an expired lease, and a live worker",
       3,
       [worker(3, NOW - 12_000), worker(4, NOW + 1)],
-      ["held by worker shop-3 (3), last commit 41 s ago", "its lease ended 12 s ago; another worker takes it over"],
-    ],
-    [
-      "a worker whose lease ended, and no other is alive",
-      3,
-      [worker(3, NOW)],
       [
-        "held by worker shop-3 (3), last commit 41 s ago",
-        "its lease ended 0 ms ago; no worker is alive to take it over",
+        "being executed by worker shop-3 (3), last commit 41 s ago",
+        "its lease expired 12 s ago; another worker will take it over",
       ],
     ],
     [
-      "a worker nobody knows",
+      "a worker with an expired lease, and no live worker",
+      3,
+      [worker(3, NOW)],
+      [
+        "being executed by worker shop-3 (3), last commit 41 s ago",
+        "its lease expired 0 ms ago; no live worker can take it over",
+      ],
+    ],
+    [
+      "an unregistered worker",
       3,
       [worker(4, NOW + 1)],
-      ["held by worker 3, last commit 41 s ago", "that worker is not registered; another worker takes it over"],
+      [
+        "being executed by worker 3, last commit 41 s ago",
+        "that worker is not registered; another worker will take it over",
+      ],
     ],
-    ["no worker", undefined, [], ["no worker holds it, last commit 41 s ago: see `reprise doctor`"]],
-  ])("is said: %s", (_what, holder, workers, said) => {
+    ["no worker", undefined, [], ["no worker is executing it, last commit 41 s ago; run `reprise doctor`"]],
+  ])("is reported: %s", (_what, holder, workers, said) => {
     expect(lines(holder, workers)).toEqual(said);
   });
 });
 
-test("a lease that ended long ago is a problem only while another worker could have taken over", () => {
+test("an expired lease is a problem only while a live worker could have taken over", () => {
   const gone = worker(3, NOW - 61_000);
   expect(findExpiredLeases([gone], NOW)).toEqual([]);
   expect(findExpiredLeases([worker(3, NOW - 60_000), worker(4, NOW + 1)], NOW)).toEqual([]);
   expect(findExpiredLeases([worker(3, NOW - 90_000, 30_000), worker(4, NOW + 1)], NOW)).toEqual([]);
   expect(findExpiredLeases([gone, worker(4, NOW + 1)], NOW)).toMatchObject([
-    { invariant: "I14 leases have holders", message: expect.stringContaining("shop-3 (3) ended 1 m 1 s ago") },
+    { invariant: "I14 leases have holders", message: expect.stringContaining("shop-3 (3) expired 1 m 1 s ago") },
   ]);
 });
 
-test("only runs whose last commit is older than a minute and their holder's lease are quiet, the longest first", async () => {
+test("a run is stalled if its last commit is older than a minute and than its worker's lease; oldest first", async () => {
   const time = createVirtualTime();
   const store = await openSqliteStore({
     path: ":memory:",
@@ -98,7 +104,7 @@ test("only runs whose last commit is older than a minute and their holder's leas
   await store.close();
 });
 
-test("show says which worker holds a run and its tasks, and when it last moved", async () => {
+test("show names the worker that executes a run and its tasks, and the time of the last commit", async () => {
   using folder = new TemporaryFolder();
   const url = `sqlite:${folder.file("shop.db")}`;
   const [inStep, inTask] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -119,7 +125,9 @@ test("show says which worker holds a run and its tasks, and when it last moved",
   await engine.start(prints, undefined, { id: "prints-1" });
   await Promise.all([inStep.promise, inTask.promise]);
   const show = (...args: readonly string[]): ReturnType<typeof command> => command(["show", ...args, "--store", url]);
-  expect((await show("slow-1")).stdout).toMatch(/^now\n {2}held by worker \S+ \(\w+\), last commit [\d.]+ m?s ago\n/m);
+  expect((await show("slow-1")).stdout).toMatch(
+    /^now\n {2}being executed by worker \S+ \(\w+\), last commit [\d.]+ m?s ago\n/m,
+  );
   const holder = { worker: expect.any(Number), name: expect.any(String), alive: true, until: expect.any(String) };
   expect(jsonLines((await show("slow-1", "--json")).stdout)[0]).toMatchObject({
     holder,
@@ -128,14 +136,14 @@ test("show says which worker holds a run and its tasks, and when it last moved",
   });
   await expect
     .poll(async () => (await show("prints-1")).stdout)
-    .toMatch(/task print: held by worker \S+ \(\w+\) Task\(0\)/);
+    .toMatch(/task print: running on worker \S+ \(\w+\) {2}Task\(0\)/);
   expect(jsonLines((await show("prints-1", "--json")).stdout)[0]).toMatchObject({
     heldItems: [{ ...holder, item: "Task(0)" }],
   });
   done.resolve();
 });
 
-test("doctor names quiet runs for information, and a lease nobody took over as a problem", async () => {
+test("doctor reports stalled runs as information, and an expired lease that no worker took over as a problem", async () => {
   using folder = new TemporaryFolder();
   const path = folder.file("shop.db");
   const url = `sqlite:${path}`;
@@ -150,7 +158,7 @@ test("doctor names quiet runs for information, and a lease nobody took over as a
   expect([alone.code, alone.stdout]).toEqual([
     0,
     expect.stringMatching(
-      /^held +1 running run without a commit for over a minute\n +order-1: worker dead \(\w+\), its lease is over, last commit 1 m \d+ s ago$/m,
+      /^stalled +1 running run without a commit for over a minute\n +order-1: worker dead \(\w+\), its lease has expired, last commit 1 m \d+ s ago$/m,
     ),
   ]);
   const again = await openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom });
@@ -159,13 +167,13 @@ test("doctor names quiet runs for information, and a lease nobody took over as a
   const { code, stdout, stderr } = await command(["doctor", "--store", url]);
   expect(code).toBe(1);
   expect(stdout).toMatch(
-    /I14 leases have holders\n +The lease of worker dead \(\w+\) ended 1 m \d+ s ago, and the one worker that is alive has not taken over/,
+    /I14 leases have holders\n +The lease of worker dead \(\w+\) expired 1 m \d+ s ago, and the live worker has not taken over/,
   );
   expect(stderr).not.toContain("copy the database");
   const [report] = jsonLines((await command(["doctor", "--json", "--store", url])).stdout);
   expect(report).toMatchObject({
     healthy: false,
-    quiet: { count: 1, longest: [{ id: "order-1", holder: { name: "dead", alive: false } }] },
+    stalled: { count: 1, longest: [{ id: "order-1", holder: { name: "dead", alive: false } }] },
     problems: [{ invariant: "I14 leases have holders" }],
   });
 });
@@ -175,7 +183,7 @@ const EVENTS = [
   { at: Date.UTC(2026, 6, 9), kind: "restored", detail: "from monday.db" },
 ] as const;
 
-test("events that cannot be read are left out of a store's history, the others come newest first", () => {
+test("unreadable events are omitted from a store's history, the others are newest first", () => {
   const rows = EVENTS.map(historyRow);
   const strange = ["", "null", "7", '{"at":1,"kind":"other","detail":""}'].map((value) => ({
     key: "history:1",
@@ -184,7 +192,7 @@ test("events that cannot be read are left out of a store's history, the others c
   expect(historyOf([...strange, ...rows])).toEqual(EVENTS.toReversed());
 });
 
-test("doctor and top list what happened to the store as a whole, newest first", async () => {
+test("doctor and top list the store's history, newest first", async () => {
   using folder = new TemporaryFolder();
   const path = folder.file("shop.db");
   const url = `sqlite:${path}`;
@@ -198,7 +206,7 @@ test("doctor and top list what happened to the store as a whole, newest first", 
   expect([code, stdout]).toEqual([
     0,
     expect.stringMatching(
-      /^history +\S+Z the database went back: just now\n +2026-07-09T\S+ restored from monday\.db\n +2026-07-01T\S+ the database went back: batch 7 of writer a is gone$/m,
+      /^history +\S+Z rolled back: just now\n +2026-07-09T\S+ restored from monday\.db\n +2026-07-01T\S+ rolled back: batch 7 of writer a is gone$/m,
     ),
   ]);
   const [report] = jsonLines((await command(["doctor", "--json", "--store", url])).stdout);
@@ -206,7 +214,7 @@ test("doctor and top list what happened to the store as a whole, newest first", 
     [recent, ...EVENTS.toReversed()].map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
   );
   expect((await command(["top", "--once", "--store", url])).stdout).toMatch(
-    /^history {2}[\d.]+ s ago: the database went back: just now$/m,
+    /^history {2}[\d.]+ s ago: rolled back: just now$/m,
   );
 });
 

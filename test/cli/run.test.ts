@@ -1,10 +1,10 @@
-// reprise run: from a file to a result.
+// reprise run: starts a run from a file and prints its output.
 
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { cli, DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
 
-test("starts a run, works on it and prints its output; the same id again is the same run", async () => {
+test("run starts a run, executes it and prints its output; the same id returns the same run", async () => {
   using folder = new TemporaryFolder();
   const args = ["run", DEFINITIONS, "pay", "4990", "--id", "pay-1", "--store", `sqlite:${folder.file("shop.db")}`];
   const first = await cli(args);
@@ -38,7 +38,7 @@ test("starts a run, works on it and prints its output; the same id again is the 
   expect(other.stderr).toContain("error START_CONFLICT:");
 });
 
-test("takes its input from a file, from standard input, or not at all", async () => {
+test("run reads its input from a file or from standard input, or has none", async () => {
   using folder = new TemporaryFolder();
   writeFileSync(folder.file("name.json"), '"Ada"');
   const store = ["--store", "sqlite::memory:"];
@@ -47,10 +47,10 @@ test("takes its input from a file, from standard input, or not at all", async ()
     cli(["run", DEFINITIONS, "greet", "--input-file", "-", ...store], { input: '"Grace"' }),
     cli(["run", DEFINITIONS, "greet", ...store]),
   ]);
-  expect([file.stdout, stdin.stdout, none.stdout]).toEqual(["Hello, Ada\n", "Hello, Grace\n", "Hello, nobody\n"]);
+  expect([file.stdout, stdin.stdout, none.stdout]).toEqual(["Hello, Ada\n", "Hello, Grace\n", "Hello, stranger\n"]);
 });
 
-test("a run that fails or is stopped says so with its code", async () => {
+test("run reports a failed, a stopped and an unknown workflow with its code", async () => {
   const store = ["--store", "sqlite::memory:"];
   const [failed, blocked, unknown] = await Promise.all([
     cli(["run", DEFINITIONS, "refuse", "--id", "refuse-1", ...store]),
@@ -62,10 +62,10 @@ test("a run that fails or is stopped says so with its code", async () => {
   expect(blocked.stderr).toContain(
     "error RUN_BLOCKED: Run incomplete-1 is stopped: Workflow incomplete requests task `unexported`",
   );
-  expect(unknown.stderr).toContain("exports no workflow, graph or flow called nothing; it has: ");
+  expect(unknown.stderr).toContain("exports no workflow, graph or flow named nothing. It exports: ");
 });
 
-test("Ctrl-C lets the work at hand finish, gives the run back and exits with 130; the next run goes on", async () => {
+test("Ctrl-C waits for the running step, releases the run and exits with 130; the next command continues the run", async () => {
   using folder = new TemporaryFolder();
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const args = ["run", DEFINITIONS, "slow", '"signaled"', "--id", "slow-1", ...store];
@@ -80,7 +80,7 @@ test("Ctrl-C lets the work at hand finish, gives the run back and exits with 130
   expect([next.code, next.stdout]).toEqual([0, "worked\n"]);
 });
 
-test("readers do not mind workers, nor workers readers", async () => {
+test("readers and workers use the store at the same time", async () => {
   using folder = new TemporaryFolder();
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const child = startCli(["run", DEFINITIONS, "review", "--id", "review-1", ...store]);
@@ -92,7 +92,7 @@ test("readers do not mind workers, nor workers readers", async () => {
   expect((await ended).code).toBe(130);
 });
 
-test("a second Ctrl-C stops at once, and nothing is lost", async () => {
+test("a second Ctrl-C exits immediately, and nothing is lost", async () => {
   using folder = new TemporaryFolder();
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const child = startCli(["run", DEFINITIONS, "slow", '"killed"', "--id", "slow-1", ...store]);
@@ -106,7 +106,7 @@ test("a second Ctrl-C stops at once, and nothing is lost", async () => {
   expect((await cli(["doctor", ...store])).code).toBe(0);
 });
 
-test("what a file exports as its outbox delivers what its workflows send", async () => {
+test("the exported outbox of a file delivers the messages of its workflows", async () => {
   using folder = new TemporaryFolder();
   writeFileSync(
     folder.file("flows.mjs"),

@@ -1,4 +1,4 @@
-// reprise schedule: made with code, looked after without.
+// reprise schedule: create needs the code, the other commands do not.
 
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -28,11 +28,11 @@ async function planned(): Promise<StoreWithRuns> {
   const store = new StoreWithRuns([greet]);
   const timing = ["--cron", "0 * * * *", "--time-zone", "Europe/Berlin", "--overlap", "queue"];
   const { code, stdout } = await store.cli("schedule", "create", "hourly", DEFINITIONS, "greet", '"Ada"', ...timing);
-  expect([code, stdout]).toEqual([0, expect.stringMatching(/^made hourly {2}next in [\d.]+ [msh]/)]);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^created hourly {2}next in [\d.]+ [msh]/)]);
   return store;
 }
 
-test("a schedule is made with its code, listed and shown; made again it is brought up to date", async () => {
+test("a schedule is created, listed and shown; create again updates it", async () => {
   using store = await planned();
   expect(jsonLines((await store.cli("schedule", "list", "--json")).stdout)).toEqual([SCHEDULE]);
   const list = await store.cli("schedule", "list");
@@ -47,7 +47,7 @@ test("a schedule is made with its code, listed and shown; made again it is broug
   expect(updated).toMatchObject({ action: "update", schedule: { cron: null, everyMs: 600_000, overlap: "skip" } });
 });
 
-test("a schedule is paused, resumed and triggered without code; its run gets the input it was made with", async () => {
+test("a schedule is paused, resumed and triggered without code; its run gets the schedule's input", async () => {
   using store = await planned();
   const [paused] = jsonLines((await store.cli("schedule", "pause", "hourly", "--json")).stdout);
   expect(paused).toMatchObject({ action: "pause", schedule: { paused: true } });
@@ -64,7 +64,7 @@ test("a schedule is paused, resumed and triggered without code; its run gets the
   expect((await store.cli("schedule", "show", "hourly")).stdout).toMatch(/hourly\/triggered-.* completed/);
 });
 
-test("a stretch that was missed is made up for once", async () => {
+test("a backfill starts every planned time of a period once", async () => {
   using store = await planned();
   await store.cli(
     "schedule",
@@ -78,8 +78,8 @@ test("a stretch that was missed is made up for once", async () => {
     "--overlap",
     "allow",
   );
-  const stretch = ["--from", "2026-01-01T00:00Z", "--to", "2026-01-01T03:00Z"];
-  const [filled] = jsonLines((await store.cli("schedule", "backfill", "hourly", ...stretch, "--json")).stdout);
+  const period = ["--from", "2026-01-01T00:00Z", "--to", "2026-01-01T03:00Z"];
+  const [filled] = jsonLines((await store.cli("schedule", "backfill", "hourly", ...period, "--json")).stdout);
   expect(filled).toEqual({
     action: "backfill",
     name: "hourly",
@@ -87,20 +87,20 @@ test("a stretch that was missed is made up for once", async () => {
     to: "2026-01-01T03:00:00.000Z",
     count: 3,
   });
-  expect((await store.cli("schedule", "backfill", "hourly", ...stretch)).stdout).toBe("started 0 runs of hourly\n");
+  expect((await store.cli("schedule", "backfill", "hourly", ...period)).stdout).toBe("started 0 runs of hourly\n");
 });
 
-test("a schedule is removed after a yes; its runs stay", async () => {
+test("remove needs a confirmation; the runs stay", async () => {
   using store = await planned();
   const asked = await store.cli("schedule", "remove", "hourly");
-  expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining("say --yes.\n")]);
+  expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining("Add --yes.\n")]);
   const [removed] = jsonLines((await store.cli("schedule", "remove", "hourly", "--yes", "--json")).stdout);
   expect(removed).toEqual({ action: "remove", name: "hourly" });
   const none = await store.cli("schedule", "list");
   expect([none.code, none.stdout, none.stderr]).toEqual([0, "", expect.stringContaining("No schedules.")]);
 });
 
-test("what cannot be planned is refused, and nothing is made", async () => {
+test("an invalid schedule is refused and nothing is created", async () => {
   using store = new StoreWithRuns([greet]);
   const create = ["schedule", "create", "x", DEFINITIONS];
   for (const [args, says] of [
@@ -109,10 +109,13 @@ test("what cannot be planned is refused, and nothing is made", async () => {
     [[...create, "greet"], /error BAD_\w+:.*(?:cron|every)/],
     [
       [...create, "nothing", "--every", "1h"],
-      /error UNKNOWN_DEFINITION: .*exports no workflow, graph or flow called nothing/,
+      /error UNKNOWN_DEFINITION: .*exports no workflow, graph or flow named nothing/,
     ],
     [[...create, "greet", "--every", "1h", "--overlap", "twice"], /Allowed choices are skip, queue, cancel, allow/],
-    [["schedule", "backfill", "x", "--from", "yesterday", "--to", "2026-01-01"], /--from: expected a day such as/],
+    [
+      ["schedule", "backfill", "x", "--from", "yesterday", "--to", "2026-01-01"],
+      /--from: "yesterday" is not a time\. Use a day such as/,
+    ],
     [["schedule", "backfill", "x", "--from", "2026-01-01T09:00", "--to", "2026-01-02"], /a time with its zone/],
     [["schedule", "lst"], /unknown command 'lst' \(Did you mean list\?\)/],
   ] as const) {
@@ -126,7 +129,7 @@ test("what cannot be planned is refused, and nothing is made", async () => {
   expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("error SCHEDULE_NOT_FOUND:")]);
 });
 
-test("`schedule` alone shows what it can do", async () => {
+test("`schedule` without a command prints its commands", async () => {
   const { code, stdout, stderr } = await cli(["schedule"]);
   expect(code).toBe(2);
   expect(stdout + stderr).toMatch(/list|create/);

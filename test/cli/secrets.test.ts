@@ -1,4 +1,4 @@
-// --codec, rekey, --show-secrets: encrypted stores and secrets on the command line.
+// --codec, rekey and --show-secrets: encrypted stores and secrets.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ async function createStore(folder: TemporaryFolder, encrypted: boolean): Promise
   return ["--store", store];
 }
 
-test("without the codec an encrypted store can be listed and copied, and the rest says which key is missing", async () => {
+test("without the codec an encrypted store can be listed and copied; other commands name the missing key", async () => {
   using folder = new TemporaryFolder();
   const store = await createStore(folder, true);
   const [list, show, journal, doctor] = await Promise.all([
@@ -43,7 +43,7 @@ test("without the codec an encrypted store can be listed and copied, and the res
     expect(readFileSync(join(folder.path, file)).includes("p4ssw0rd")).toBe(false);
 });
 
-test("with the codec everything is shown but secrets, and those too when asked for", async () => {
+test("with the codec commands redact secrets, and --show-secrets prints them", async () => {
   using folder = new TemporaryFolder();
   const store = await createStore(folder, true);
   const [doctor, show, json, journal, all] = await Promise.all([
@@ -67,7 +67,7 @@ test("with the codec everything is shown but secrets, and those too when asked f
   expect(all.stdout).toMatch(/p4ssw0rd[\s\S]*sk-canary-51f0[\s\S]*t0ken-1/);
 });
 
-test("secrets under the usual names are not shown of a store that is not encrypted either", async () => {
+test("secrets under the usual names are redacted in an unencrypted store too", async () => {
   using folder = new TemporaryFolder();
   const store = await createStore(folder, false);
   const { stdout } = await cli(["journal", "login-1", ...store]);
@@ -75,7 +75,7 @@ test("secrets under the usual names are not shown of a store that is not encrypt
   expect(stdout).not.toMatch(/p4ssw0rd|t0ken-1/);
 });
 
-test("rekey writes everything with the current key, and the old one is not needed any more", async () => {
+test("rekey re-encrypts everything with the current key, and the old key is no longer needed", async () => {
   using folder = new TemporaryFolder();
   const store = await createStore(folder, true);
   const refused = await cli(["rekey", ...store]);
@@ -88,7 +88,7 @@ test("rekey writes everything with the current key, and the old one is not neede
   expect(late.code).toBe(0);
 });
 
-test("a module that does not help is named", async () => {
+test("a --codec module without codec or redact is refused", async () => {
   using folder = new TemporaryFolder();
   const store = await createStore(folder, true);
   for (const [file, code, said] of [

@@ -1,4 +1,4 @@
-// The command line on a server, as somebody meets it who has a URL and not yet a table.
+// The command line on a database server without tables.
 
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -22,13 +22,13 @@ const dropPoor = ({ kind, name, run }: FreshDatabase): Promise<void> =>
 
 for (const kind of ["postgres", "mysql"] as const)
   describeOn(kind, `a new ${kind}`, () => {
-    test("has no tables yet, is given them by migrate, and is healthy", { timeout: 60_000 }, async () => {
+    test("has no tables; migrate creates them, and doctor reports a healthy store", { timeout: 60_000 }, async () => {
       await using database = await freshDatabase(kind);
       const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", database.url]);
       const early = await on("list");
       expect(early).toMatchObject({
         code: 3,
-        stderr: expect.stringMatching(/STORE_OLDER_SCHEMA: .* has no tables of Reprise yet\. `reprise migrate`/),
+        stderr: expect.stringMatching(/STORE_OLDER_SCHEMA: .* has no tables of Reprise yet\. Run `reprise migrate`/),
       });
       const schema = { from: 0, to: 1, backup: null };
       const dry = jsonLines((await on("migrate", "--dry-run", "--json")).stdout);
@@ -38,13 +38,16 @@ for (const kind of ["postgres", "mysql"] as const)
       expect(made).toMatchObject([{ ...schema, migrated: true, dryRun: false }]);
       expect((await on("migrate")).stdout).toMatch(/^up to date {2}.* has schema 1\n$/);
       const copying = await on("migrate", "--backup", "copy.db");
-      expect(copying).toMatchObject({ code: 2, stderr: expect.stringContaining("take a dump") });
-      // Whoever looks asks for less; what the server keeps is told all the same.
+      expect(copying).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("Dump a database server with its own tools"),
+      });
+      // doctor opens the store with relaxed durability, but reports what the server guarantees.
       const [report] = jsonLines((await on("doctor", "--json")).stdout);
       expect(report).toMatchObject({ healthy: true, store: { kind, durability: "full" } });
     });
 
-    test("says what its user may not do", { timeout: 60_000 }, async () => {
+    test("reports the missing privilege of its user", { timeout: 60_000 }, async () => {
       await using database = await freshDatabase(kind);
       const url = await poorUrl(database);
       try {
@@ -65,17 +68,17 @@ describe("migrate on a server", () => {
     return [stripVTControlCharacters(done), ...notes];
   };
 
-  test("says that no copy is made before and after it is done, and not where there is nothing to copy", () => {
+  test("reports that it makes no copy, before and after the migration, unless there is nothing to copy", () => {
     expect(said(2, true)).toEqual([
       "would migrate  postgres://db/shop: schema 2 → 3",
-      expect.stringMatching(/no copy is made: take a dump .*pg_dump, mariadb-dump.* before$/),
+      expect.stringMatching(/migrate does not copy a database server; dump it first .*pg_dump, mariadb-dump/),
     ]);
     expect(said(2, false)).toEqual([
       "migrated  postgres://db/shop: schema 2 → 3",
-      "of a server no copy was made",
-      expect.stringContaining("restart them"),
+      "no copy of the database was made",
+      expect.stringContaining("restart all workers"),
     ]);
-    expect(said(0, false)).toEqual(["made  the tables of schema 3 in postgres://db/shop"]);
+    expect(said(0, false)).toEqual(["created  the tables of schema 3 in postgres://db/shop"]);
     expect(said(3, false)).toEqual(["up to date  postgres://db/shop has schema 3"]);
   });
 });

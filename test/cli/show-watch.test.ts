@@ -1,4 +1,4 @@
-// show --watch: follows a run until it ends or is stopped.
+// show --watch: follows a run until it ends or stops.
 
 import { expect, test } from "vitest";
 import { createEngine } from "reprise";
@@ -15,7 +15,7 @@ async function approve(store: StoreWithRuns): Promise<void> {
   await engine.get(review, "review-1").result();
 }
 
-test("where nobody watches, lines are appended as they happen, and the run's end is the command's", async () => {
+test("without a terminal, lines are appended as they happen, and the command ends with the run", async () => {
   using store = await new StoreWithRuns(ALL).start({ id: "review-1", what: review, until: "waiting" });
   const child = startCli(["show", "review-1", "--watch", "--store", store.url]);
   const ended = finished(child);
@@ -24,12 +24,12 @@ test("where nobody watches, lines are appended as they happen, and the run's end
   const { code, stdout, stderr } = await ended;
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout).toMatch(/^review-1 {2}review v1 {2}waiting for /);
-  expect(stdout).toMatch(/○ approval +promise, waits 1 d at most\n.*● approval +resolved after .* → \{ ok: true \}\n/);
+  expect(stdout).toMatch(/○ approval +promise, waiting up to 1 d\n.*● approval +resolved after .* → \{ ok: true \}\n/);
   expect(stdout).toMatch(/● completed +→ true\n\nreview-1 {2}review v1 {2}completed in .*\n$/);
   expect(stdout).not.toContain("\u001b");
 });
 
-test("with --json every entry is a line, and the run is the last one", async () => {
+test("with --json every entry is a line, and the last line is the run", async () => {
   using store = await new StoreWithRuns(ALL).start({ id: "pay-1", what: pay, input: 1, until: "completed" });
   const { code, stdout } = await store.cli("show", "pay-1", "--watch", "--json");
   expect(code).toBe(0);
@@ -38,7 +38,7 @@ test("with --json every entry is a line, and the run is the last one", async () 
   expect(lines.at(-1)).toMatchObject({ run: { id: "pay-1", status: "completed", waitsFor: [] } });
 });
 
-test("a run that failed ends it with 1, one that is stopped with 4, each with its reason", async () => {
+test("a failed run exits with 1 and a stopped run with 4, each with its reason", async () => {
   using store = await new StoreWithRuns(ALL).start(
     { id: "refuse-1", what: refuse, until: "failed" },
     { id: "incomplete-1", what: incomplete, until: "blocked" },
@@ -51,7 +51,7 @@ test("a run that failed ends it with 1, one that is stopped with 4, each with it
   expect(blocked.stdout).toContain("blocked UNKNOWN_TASK:");
 });
 
-test("Ctrl-C ends the watching, not the run", async () => {
+test("Ctrl-C ends the command, not the run", async () => {
   using store = await new StoreWithRuns(ALL).start({ id: "review-1", what: review, until: "waiting" });
   const child = startCli(["show", "review-1", "--watch", "--store", store.url]);
   const ended = finished(child);
@@ -62,24 +62,24 @@ test("Ctrl-C ends the watching, not the run", async () => {
 });
 
 // Needs `script` of util-linux for a pseudo-terminal.
-test.skipIf(!isInstalled("script"))("on a terminal the last lines say how it stands, and are drawn anew", async () => {
+test.skipIf(!isInstalled("script"))("on a terminal the last lines show the status and are redrawn", async () => {
   using store = await new StoreWithRuns(ALL).start({ id: "review-1", what: review, until: "waiting" });
   const child = startOnTerminal(["show", "review-1", "--watch", "--store", store.url]);
   const ended = finished(child);
-  await saying(child, "promise approval from outside, runs out in");
+  await saying(child, "promise approval, times out in");
   await approve(store);
   const { code, stdout } = await ended;
   expect(code).toBe(0);
   expect(stdout).toContain("A\u001b[J");
   expect(stdout).toContain("\u001b[32mcompleted");
-  // What stays on the screen once everything that was erased is gone.
+  // The lines that remain after all erasures.
   const lines = screenOf(stdout);
-  expect(lines.some((line) => line.includes("from outside"))).toBe(false);
+  expect(lines.some((line) => line.includes("times out"))).toBe(false);
   expect(lines.filter((line) => line.includes("● completed"))).toHaveLength(1);
   expect(lines.every((line) => line.length <= 100)).toBe(true);
 });
 
-/** The lines a terminal shows in the end: cursor up and erase below, the only movements there are. */
+/** The final lines of a terminal. Handles cursor up and erase below, the only movements in the output. */
 function screenOf(output: string): string[] {
   const lines: string[] = [""];
   // eslint-disable-next-line no-control-regex
@@ -95,7 +95,7 @@ function screenOf(output: string): string[] {
 }
 
 test(
-  "a bulk command asks on a terminal, and does nothing without a yes",
+  "a bulk command asks on a terminal, and changes nothing without a yes",
   { skip: !isInstalled("script") },
   async () => {
     using store = await new StoreWithRuns(ALL).start({ id: "review-1", what: review, until: "waiting" });
@@ -108,13 +108,13 @@ test(
     };
     const no = await answer("n\n");
     expect(no.code).toBe(1);
-    expect(no.stdout).toContain("Nothing was done.");
+    expect(no.stdout).toContain("Nothing was changed.");
     const interrupted = await answer("\u0003");
     expect(interrupted.code).toBe(130);
     expect(await store.statusOf("review-1")).toBe("waiting");
     const yes = await answer("y\n");
     expect(yes.code).toBe(0);
-    expect(yes.stdout).toContain("asked to stop");
+    expect(yes.stdout).toContain("requested cancellation of");
     expect(await store.finish("review-1")).toMatchObject({ status: "cancelled" });
   },
 );

@@ -1,4 +1,4 @@
-// checkpoints, fork, diff: time travel from a shell, without the graph's code.
+// checkpoints, fork and diff, without the graph's code.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ afterAll(() => {
   store[Symbol.dispose]();
 });
 
-test("checkpoints: a table of the steps with what runs next, and a line of JSON for each", async () => {
+test("checkpoints prints a table of steps with the next nodes, or a line of JSON for each", async () => {
   const { stdout, code } = await store.cli("checkpoints", "agent-1");
   expect(code).toBe(0);
   expect(stdout).toMatch(/^STEP +RUN +LABEL +AT +NEXT +KEY$/m);
@@ -49,13 +49,13 @@ test("checkpoints: a table of the steps with what runs next, and a line of JSON 
   expect(Object.keys(json[0]!)).toEqual(["runId", "step", "label", "timestamp", "idempotencyKey", "rngSeed", "next"]);
   const some = jsonLines((await store.cli("checkpoints", "loop-1", "--after", "500", "--limit", "3", "--json")).stdout);
   expect(some.map(({ step }) => step)).toEqual([501, 502, 503]);
-  expect((await store.cli("checkpoints", "loop-1", "--after", "5000")).stdout).toContain("no such checkpoints");
+  expect((await store.cli("checkpoints", "loop-1", "--after", "5000")).stdout).toContain("no matching checkpoints");
 });
 
-test("checkpoints --step and --label: one with its state, its calls and what runs next, also in the exchange format", async () => {
+test("checkpoints --step and --label print one step with its state, calls and next nodes, also in the exchange format", async () => {
   const { stdout } = await store.cli("checkpoints", "agent-1", "--step", "2");
   expect(stdout).toContain("found: [ 'about who', 'about what' ]");
-  expect(stdout).toMatch(/^ {2}search attempt 2 look up {2}\{ question: 'what' \} → 'about what'/m);
+  expect(stdout).toMatch(/^ {2}search, attempt 2 look up {2}\{ question: 'what' \} → 'about what'/m);
   expect(stdout).toMatch(/^next\n {2}facts\n {2}read$/m);
   const json = await store.cli("checkpoints", "agent-1", "--label", "plan 0", "--json");
   const checkpoint = checkpointFromJson(json.stdout.trimEnd());
@@ -67,7 +67,7 @@ test("checkpoints --step and --label: one with its state, its calls and what run
   });
 });
 
-test("checkpoints and diff leave secrets out, unless they are asked for", async () => {
+test("checkpoints and diff redact secrets unless --show-secrets is given", async () => {
   const hidden = await store.cli("checkpoints", "secret-1", "--step", "1");
   expect(hidden.stdout).not.toContain("hunter2");
   expect(hidden.stdout).not.toContain("\u001b[31m");
@@ -85,7 +85,7 @@ test("checkpoints and diff leave secrets out, unless they are asked for", async 
   expect((await store.cli("diff", "secret-1", "secret-2", "--show-secrets")).stdout).toMatch(/hunter2[^]*swordfish/);
 });
 
-test("fork: without code, by step or label, with a patch; a worker takes it from there", async () => {
+test("fork needs no code and takes a step or a label, and a patch; a worker continues the new run", async () => {
   const made = await store.cli("fork", "loop-1", "--step", "995", "--patch", '{"log":["fresh"]}', "--id", "loop-2");
   expect([made.code, made.stdout.trimEnd()]).toEqual([0, "forked loop-2 from step 995 of loop-1"]);
   expect(made.stderr).toContain("--file");
@@ -110,19 +110,19 @@ test("fork: without code, by step or label, with a patch; a worker takes it from
   const other = await store.cli("fork", "loop-1", "--step", "994", "--id", "loop-2");
   expect(other.code).toBe(2);
   expect(other.stderr).toContain("START_CONFLICT");
-  const labelled = await store.cli("fork", "agent-1", "--label", "plan 0", "--tag", "eu,late", "--json");
-  const { id } = jsonLines(labelled.stdout)[0]!;
+  const labeled = await store.cli("fork", "agent-1", "--label", "plan 0", "--tag", "eu,late", "--json");
+  const { id } = jsonLines(labeled.stdout)[0]!;
   expect(jsonLines((await store.cli("list", "--tag", "late", "--json")).stdout).map((run) => run["id"])).toEqual([id]);
 });
 
-test("fork: a patch is checked before anything is written, by the channels themselves with --file", async () => {
+test("fork validates a patch before it writes, with --file by the channels", async () => {
   const fork = (...more: readonly string[]) => store.cli("fork", "loop-1", "--step", "3", "--id", "never", ...more);
-  const stranger = await fork("--patch", '{"colour":1}');
+  const stranger = await fork("--patch", '{"color":1}');
   expect([stranger.code, stranger.stderr]).toEqual([2, expect.stringContaining("its channels are: log, n")]);
   const shape = await fork("--patch", '{"log":"text"}');
   expect([shape.code, shape.stderr]).toEqual([
     2,
-    expect.stringContaining("holds a list, got 'text'; with the graph's code"),
+    expect.stringContaining("holds a list, got 'text'; pass the graph's file"),
   ]);
   const kind = await fork("--patch", '{"log":"text"}', "--file", GRAPHS);
   expect([kind.code, kind.stderr]).toEqual([2, expect.stringContaining("holds a list, got a value of type string.")]);
@@ -133,9 +133,9 @@ test("fork: a patch is checked before anything is written, by the channels thems
   expect((await store.finish("never")).output).toMatchObject({ n: 1_000 });
 });
 
-test("fork: what cannot be meant is refused in words of the command line", async () => {
+test("fork refuses contradictory options", async () => {
   const both = await store.cli("fork", "loop-1", "--step", "1", "--label", "x");
-  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("with --step or with --label")]);
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("fork needs either --step or --label.")]);
   const twice = await store.cli("fork", "loop-1", "--step", "1", "--patch", "{}", "--patch-file", "x.json");
   expect([twice.code, twice.stderr]).toEqual([
     2,
@@ -153,17 +153,17 @@ test("fork: what cannot be meant is refused in words of the command line", async
   ]);
 });
 
-test("diff: the first step after which two runs differ, what differs there, and exit code 1", async () => {
+test("diff prints the first step where two runs differ and what differs, and exits with 1", async () => {
   const same = await store.cli("diff", "loop-1", "loop-1");
-  expect([same.code, same.stdout]).toEqual([0, "same loop-1 and loop-1: every step left the same behind\n"]);
+  expect([same.code, same.stdout]).toEqual([0, "same loop-1 and loop-1: all steps are equal\n"]);
   await store.cli("fork", "loop-1", "--step", "990", "--patch", '{"n":999}', "--id", "loop-3");
   await store.finish("loop-3");
   const differ = await store.cli("diff", "loop-1", "loop-3", "--limit", "2");
   expect(differ.code).toBe(1);
-  expect(differ.stdout).toMatch(/^differ from step 990 on\n {2}- loop-1\n {2}\+ loop-3$/m);
+  expect(differ.stdout).toMatch(/^differ from step 990\n {2}- loop-1\n {2}\+ loop-3$/m);
   expect(differ.stdout).toMatch(/^step 990\n {2}- n: 990\n {2}\+ n: 999$/m);
   expect(differ.stdout).toMatch(/^ {2}- next: count\n {2}\+ next: end$/m);
-  expect(differ.stdout).toContain("--limit shows more");
+  expect(differ.stdout).toContain("show them with a higher --limit");
   const json = jsonLines((await store.cli("diff", "loop-1", "loop-3", "--json")).stdout)[0]!;
   expect(json).toMatchObject({ same: false, firstDivergence: 990, more: false });
   expect(json["steps"]).toHaveLength(11);
@@ -173,10 +173,13 @@ test("diff: the first step after which two runs differ, what differs there, and 
   const lists = await store.cli("diff", "loop-1", "loop-4");
   expect(lists.stdout).toMatch(/^step 998\n {2}- log\[1…\]: \[ 'at 1'.*\n {2}\+ log\[1…\]: \[ 'other' \]$/m);
   const strangers = await store.cli("diff", "loop-1", "agent-1");
-  expect([strangers.code, strangers.stderr]).toEqual([2, expect.stringContaining("follows agent")]);
+  expect([strangers.code, strangers.stderr]).toEqual([
+    2,
+    expect.stringContaining("run agent-1 of agent. Only runs of the same graph can be compared."),
+  ]);
 });
 
-test("completion offers runs of graphs to all three", async () => {
+test("completion offers runs of graphs to checkpoints, fork and diff", async () => {
   const fits = async (...words: readonly string[]): Promise<string> =>
     (await cli(["complete", "--", ...words], { env: { REPRISE_STORE: store.url } })).stdout;
   for (const line of [["checkpoints"], ["fork"], ["diff"], ["diff", "loop-1"]]) {

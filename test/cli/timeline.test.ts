@@ -1,4 +1,4 @@
-// The timeline has a line for every type of entry there is, and for those a newer version may write.
+// The timeline has a line for every type of entry, also for types of newer versions.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,11 +23,11 @@ function linesOf(...entries: readonly Pick<JournalEntry, "type" | "data">[]): st
   return renderTimeline(journal, { width: 100, paint: bare });
 }
 
-test("there are types to look at", () => {
+test("the list of entry types is not empty", () => {
   expect(types.length).toBeGreaterThan(25);
 });
 
-test.each(types)("%s has a line, also when its data is not what we expect", (type) => {
+test.each(types)("%s has a line, also if its data is unexpected", (type) => {
   for (const data of [{}, null, "text", { name: 1, error: 2, ms: "x", failures: 3 }]) {
     const [, line = ""] = linesOf({ type: "RunStarted", data: {} }, { type, data });
     expect(line).toMatch(/^ {6}\+1 ms {2}[●✖○·] \S/);
@@ -35,7 +35,7 @@ test.each(types)("%s has a line, also when its data is not what we expect", (typ
   }
 });
 
-test("an entry of a newer version is shown as it is", () => {
+test("an entry of a newer version is printed as it is", () => {
   const unknown = "MoonPhaseObserved" as JournalEntry["type"];
   expect(linesOf({ type: unknown, data: { phase: "full" } })).toEqual([
     "      +0 ms  · MoonPhaseObserved  { phase: 'full' }",

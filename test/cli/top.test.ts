@@ -1,4 +1,4 @@
-// top, and what doctor and show say of work that nobody takes.
+// top, and what doctor and show report about work that no worker can claim.
 
 import { expect, test } from "vitest";
 import { createClient, createEngine, flow, promise, queue, task, typed, workflow } from "reprise";
@@ -59,29 +59,29 @@ async function shopWithoutGpu(): Promise<Shop> {
   };
 }
 
-test("top --once shows workers, queues, what waits longest and what nobody takes", async () => {
+test("top --once prints workers, queues, the oldest pending work and unclaimable work", async () => {
   await using shop = await shopWithoutGpu();
   const { code, stdout, stderr } = await shop.on("top", "--once");
   expect([code, stderr]).toEqual([0, ""]);
-  expect(stdout).toMatch(/^reprise top {2}sqlite:.*shop\.db {2}20.*Z\nworkers {2}1 alive {3}rates {2}/);
-  expect(stdout).toMatch(/^waiting {2}1 due run, 1 task, 1 node {3}oldest {2}.*, run of train v2$/m);
-  expect(stdout).toMatch(/^WORKER +HOST +UP +BEAT +RUNS +AT WORK +ENDED\/S +STEPS\/S +TAKES$/m);
+  expect(stdout).toMatch(/^reprise top {2}sqlite:.*shop\.db {2}20.*Z\nworkers {2}1 live {3}rates {2}/);
+  expect(stdout).toMatch(/^pending {2}1 due run, 1 task, 1 node {3}oldest {2}.*, run of train v2$/m);
+  expect(stdout).toMatch(/^WORKER +HOST +UP +BEAT +RUNS +RUNNING +ENDED\/S +STEPS\/S +CLAIMS$/m);
   expect(stdout).toMatch(/^\S+\/\d+ \(\w+\) .* 0\/256 .*letter v1, film v1, album v1; send$/m);
   expect(stdout).toMatch(/^default +2 +0 +0 /m);
   expect(stdout).toMatch(/^mail +0 +0 +0 +2 at once, per key 1 at once$/m);
   expect(stdout).toMatch(
-    /NOBODY TAKES\n {2}1 node of album v1: needs label gpu, for .*\n {2}1 task render: needs label gpu, for .*\n {2}1 run of train v2: needs label gpu, for .*\n$/,
+    /UNCLAIMABLE\n {2}1 node of album v1: needs label gpu, oldest .*\n {2}1 task render: needs label gpu, oldest .*\n {2}1 run of train v2: needs label gpu, oldest .*\n$/,
   );
 });
 
-test("top --json prints one document per look", async () => {
+test("top --json prints one value per snapshot", async () => {
   await using shop = await shopWithoutGpu();
   const [once, ...rest] = jsonLines((await shop.on("top", "--once", "--json")).stdout);
   expect(rest).toEqual([]);
   expect(once).toMatchObject({
     at: expect.any(String),
     countedUpTo: 1_000,
-    rates: { runsBegun: expect.any(Number), runsEnded: expect.any(Number), steps: expect.any(Number) },
+    rates: { runsStarted: expect.any(Number), runsEnded: expect.any(Number), steps: expect.any(Number) },
     workers: [
       {
         worker: expect.any(Number),
@@ -102,7 +102,7 @@ test("top --json prints one document per look", async () => {
       { name: "mail", ready: 0, limits: { concurrency: 2 } },
     ],
     oldest: { kind: "turn", name: "train", version: 2, label: "gpu" },
-    unserved: [
+    unclaimable: [
       { kind: "node", name: "album", version: 1, label: "gpu", count: 1 },
       { kind: "task", name: "render", version: null, label: "gpu", count: 1 },
       { kind: "turn", name: "train", version: 2, label: "gpu", count: 1 },
@@ -119,7 +119,7 @@ test("top --json prints one document per look", async () => {
 
 // Needs `script` of util-linux for a pseudo-terminal.
 test.skipIf(!isInstalled("script"))(
-  "on a terminal it is drawn on a screen of its own, which Ctrl-C puts away",
+  "on a terminal top uses the alternate screen, and Ctrl-C restores the terminal",
   async () => {
     await using shop = await shopWithoutGpu();
     const child = startOnTerminal(["top", "--interval", "100ms", "--store", shop.url]);
@@ -129,7 +129,7 @@ test.skipIf(!isInstalled("script"))(
     const { code, stdout } = await ended;
     expect(code).toBe(0);
     expect(stdout.startsWith("\u001b[?1049h\u001b[?25l\u001b[H")).toBe(true);
-    expect(stdout.indexOf("\u001b[?1049l")).toBeGreaterThan(stdout.lastIndexOf("NOBODY TAKES"));
+    expect(stdout.indexOf("\u001b[?1049l")).toBeGreaterThan(stdout.lastIndexOf("UNCLAIMABLE"));
     const drawn = stdout.split("\u001b[H")[1] ?? "";
     const lines = drawn.split("\n").map((line) => line.replaceAll(/\p{Cc}\[[\d;?]*[a-zA-Z]|\r/gu, ""));
     expect(lines.every((line) => line.length <= 100)).toBe(true);
@@ -138,7 +138,7 @@ test.skipIf(!isInstalled("script"))(
 
 for (const kind of ["postgres", "mysql"] as const)
   describeOn(kind, `top, doctor and show on ${kind}`, () => {
-    test("say what nobody takes", { timeout: 120_000 }, async () => {
+    test("report unclaimable work", { timeout: 120_000 }, async () => {
       await using database = await freshDatabase(kind);
       const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", database.url]);
       await using engine = await createEngine({ store: database.url, definitions: DEFINITIONS, logger: SILENT });
@@ -146,35 +146,39 @@ for (const kind of ["postgres", "mysql"] as const)
       await (await engine.start(letter, "ann")).result();
       const { code, stdout, stderr } = await on("top", "--once");
       expect([code, stderr]).toEqual([0, ""]);
-      expect(stdout).toContain("workers  1 alive");
-      expect(stdout).toMatch(/NOBODY TAKES\n {2}1 run of train v2: needs label gpu, for .*\n$/);
-      const needs = "no worker that is alive takes it; that needs one with the label gpu";
+      expect(stdout).toContain("workers  1 live");
+      expect(stdout).toMatch(/UNCLAIMABLE\n {2}1 run of train v2: needs label gpu, oldest .*\n$/);
+      const needs = "no live worker has the label gpu; start one with `reprise worker <file> --labels gpu`";
       expect((await on("doctor")).stdout).toContain(needs);
       expect((await on("show", "train-1")).stdout).toContain(needs);
     });
   });
 
-test("doctor names what nobody takes, and show says it of a run", { timeout: 120_000 }, async () => {
+test("doctor and show report unclaimable work and the command that starts a worker", { timeout: 120_000 }, async () => {
   await using shop = await shopWithoutGpu();
   const { code, stdout } = await shop.on("doctor");
   expect(code).toBe(0);
-  const needs = "no worker that is alive takes it; that needs one with the label gpu";
+  const needs = "no live worker has the label gpu; start one with `reprise worker <file> --labels gpu`";
   expect(stdout).toMatch(
-    new RegExp(`^waiting +1 due node of flow album, version 1, label gpu, the oldest for .*: ${needs}$`, "m"),
+    new RegExp(`^pending +1 due node of flow album, version 1, label gpu, oldest .*: ${needs}$`, "m"),
   );
-  expect(stdout).toMatch(new RegExp(`^ +1 task render, the oldest for .*: ${needs}$`, "m"));
-  expect(stdout).toMatch(new RegExp(`^ +1 due run of train, version 2, the oldest for .*: ${needs}$`, "m"));
+  expect(stdout).toMatch(new RegExp(`^ +1 task render, oldest .*: ${needs}$`, "m"));
+  expect(stdout).toMatch(new RegExp(`^ +1 due run of train, version 2, oldest .*: ${needs}$`, "m"));
   const [report] = jsonLines((await shop.on("doctor", "--json")).stdout);
-  expect(report?.["unserved"]).toMatchObject([{ name: "album" }, { name: "render" }, { name: "train", label: "gpu" }]);
+  expect(report?.["unclaimable"]).toMatchObject([
+    { name: "album" },
+    { name: "render" },
+    { name: "train", label: "gpu" },
+  ]);
 
   expect((await shop.on("show", "train-1")).stdout).toContain(`\ntrain, version 2: ${needs}\n`);
   expect((await shop.on("show", "film-1")).stdout).toContain(`\ntask render: ${needs}\n`);
   expect((await shop.on("show", "album-1")).stdout).toContain(`\nnodes of album, version 1: ${needs}\n`);
-  const unservedOf = async (id: string): Promise<unknown> =>
-    jsonLines((await shop.on("show", id, "--json")).stdout)[0]?.["unserved"];
-  expect(await unservedOf("train-1")).toMatchObject([{ kind: "turn", name: "train", label: "gpu", why: needs }]);
-  expect(await unservedOf("film-1")).toMatchObject([{ kind: "task", name: "render", label: "gpu", why: needs }]);
-  expect(await unservedOf("album-1")).toMatchObject([{ kind: "node", name: "album", label: "gpu", why: needs }]);
+  const unclaimableOf = async (id: string): Promise<unknown> =>
+    jsonLines((await shop.on("show", id, "--json")).stdout)[0]?.["unclaimable"];
+  expect(await unclaimableOf("train-1")).toMatchObject([{ kind: "turn", name: "train", label: "gpu", reason: needs }]);
+  expect(await unclaimableOf("film-1")).toMatchObject([{ kind: "task", name: "render", label: "gpu", reason: needs }]);
+  expect(await unclaimableOf("album-1")).toMatchObject([{ kind: "node", name: "album", label: "gpu", reason: needs }]);
   await using _gpu = await createEngine({
     store: shop.url,
     definitions: DEFINITIONS,
@@ -185,12 +189,12 @@ test("doctor names what nobody takes, and show says it of a run", { timeout: 120
   await client.get(train, "train-1").result();
   await client.get(film, "film-1").result();
   await client.get(album, "album-1").result();
-  expect((await shop.on("doctor")).stdout).not.toMatch(/^waiting/m);
-  expect((await shop.on("top", "--once")).stdout).not.toContain("NOBODY TAKES");
-  expect(await unservedOf("train-1")).toEqual([]);
+  expect((await shop.on("doctor")).stdout).not.toMatch(/^pending/m);
+  expect((await shop.on("top", "--once")).stdout).not.toContain("UNCLAIMABLE");
+  expect(await unclaimableOf("train-1")).toEqual([]);
 });
 
-test("show says that no worker is alive, or none works on the queue; of a run that only waits it says nothing", async () => {
+test("show reports that no worker is live or claims from the queue; for a run that waits it reports nothing", async () => {
   using folder = new TemporaryFolder();
   const url = `sqlite:${folder.file("shop.db")}`;
   const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", url]);
@@ -200,23 +204,23 @@ test("show says that no worker is alive, or none works on the queue; of a run th
     await client.start(letter, "ann", { id: "letter-1" });
     await client.start(patient, undefined, { id: "patient-1" });
   }
-  const alone = "no worker is alive to take it";
+  const alone = "no live worker can run it; start one with `reprise worker <file>`";
   expect((await on("show", "letter-1")).stdout).toContain(`\nletter, version 1: ${alone}\n`);
   const [before] = jsonLines((await on("show", "letter-1", "--json")).stdout);
-  expect(before?.["unserved"]).toMatchObject([{ kind: "turn", name: "letter", version: 1, why: alone }]);
+  expect(before?.["unclaimable"]).toMatchObject([{ kind: "turn", name: "letter", version: 1, reason: alone }]);
 
   await using working = await createEngine({ ...options, worker: { queues: [queue("default")] } });
   await until(async () => (await working.get(letter, "letter-1").info()).status === "waiting");
   await until(async () => (await working.get(patient, "patient-1").info()).status === "waiting");
-  const away = "no worker that is alive works on the queue mail";
+  const away = "no live worker claims from the queue mail; start one with `reprise worker <file> --queues mail`";
   expect((await on("show", "letter-1")).stdout).toContain(`\ntask send: ${away}\n`);
   const [after] = jsonLines((await on("show", "letter-1", "--json")).stdout);
-  expect(after?.["unserved"]).toMatchObject([{ kind: "task", name: "send", queue: "mail", why: away }]);
+  expect(after?.["unclaimable"]).toMatchObject([{ kind: "task", name: "send", queue: "mail", reason: away }]);
   const [patiently] = jsonLines((await on("show", "patient-1", "--json")).stdout);
-  expect(patiently).toMatchObject({ status: "waiting", unserved: [] });
+  expect(patiently).toMatchObject({ status: "waiting", unclaimable: [] });
 });
 
-test("rates are those between the last two heartbeats of the workers that are alive, and counts say where they end", async () => {
+test("rates are those between the last two heartbeats of live workers, and counts show where they stop", async () => {
   using folder = new TemporaryFolder();
   const engine = await createClient({
     store: `sqlite:${folder.file("shop.db")}`,
@@ -255,17 +259,17 @@ test("rates are those between the last two heartbeats of the workers that are al
   }
   await store.registerWorker("silent", 60_000);
   const look = await readSnapshot(store);
-  expect(topJson(look)).toMatchObject({ rates: { runsBegun: 20, runsEnded: 10, steps: 500 } });
+  expect(topJson(look)).toMatchObject({ rates: { runsStarted: 20, runsEnded: 10, steps: 500 } });
   const lines = topLines(look, "shop", 200);
-  expect(lines[1]).toContain("3 alive, 1 gone");
-  expect(lines[1]).toContain("20.0 runs begun, 10.0 ended, 500 steps per second");
+  expect(lines[1]).toContain("3 live, 1 expired");
+  expect(lines[1]).toContain("20.0 runs started, 10.0 ended, 500 steps per second");
   const [one, dead, silent] = ["one", "dead", "silent"].map((name) =>
     lines.find((line) => line.startsWith(`${name} (`)),
   );
   expect(one).toMatch(
     /^one \(\w{4}\) +box .* draining +3 +5\/8 +5\.0 +250 +labels eu; queues default; letter v1; send$/,
   );
-  expect(dead).toMatch(/^dead \(\w{4}\) .*gone .* 0\.0 +0\.0 /);
+  expect(dead).toMatch(/^dead \(\w{4}\) .*expired .* 0\.0 +0\.0 /);
   expect(silent).toMatch(/^silent \(\w{4}\)/);
   const many = { ...look, queues: [{ ...look.queues[0]!, ready: 1_200, delayed: 1_000 }] };
   const backlog = { kind: "task", name: "send", version: undefined, queue: undefined, label: undefined } as const;
@@ -277,7 +281,7 @@ test("rates are those between the last two heartbeats of the workers that are al
   expect(drawn).toContain("1200+ tasks");
 });
 
-test("a line with colours is cut to what it shows", () => {
+test("a line with colors is clipped to its visible width", () => {
   const red = "\u001b[31mred\u001b[39m and plain";
   expect(clipPainted(red, 20)).toBe(red);
   expect(clipPainted(red, 8)).toBe("\u001b[31mred\u001b[39m and…");

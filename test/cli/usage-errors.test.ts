@@ -1,4 +1,4 @@
-// What the command line refuses: one line on standard error, a next step, the exit code of its kind, nothing created.
+// Usage errors: one line on standard error, the next command, the exit code of the family, and no file created.
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -10,7 +10,7 @@ import { charge, pay } from "./definitions.ts";
 const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, says: RegExp])[] = [
   [["frobnicate"], "USAGE", /unknown command 'frobnicate'/],
   [["shw"], "USAGE", /unknown command 'shw' \(Did you mean show\?\)/],
-  [["list", "--colour"], "USAGE", /unknown option '--colour'/],
+  [["list", "--color"], "USAGE", /unknown option '--color'/],
   [["list", "extra"], "USAGE", /too many arguments/],
   [["list", "--limit", "many"], "USAGE", /Expected a whole number/],
   [["list", "--limit", "-1"], "USAGE", /--limit/],
@@ -23,7 +23,7 @@ const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, says
   [
     ["run", DEFINITIONS, "greet", "ada@example.org"],
     "BAD_INPUT",
-    /Text needs quotes inside quotes: '"ada@example.org"'/,
+    /A JSON string needs quotes inside quotes: '"ada@example.org"'/,
   ],
   [["run", DEFINITIONS, "pay", "1", "--input-file", "x.json"], "USAGE", /not both/],
   [["run", DEFINITIONS, "pay", "--input-file", "no-such-file.json"], "USAGE", /cannot be read/],
@@ -37,7 +37,7 @@ test.each(BAD_USAGE)("refuses %j with %s", async (args, code, says) => {
   expect(human.stdout).toBe("");
   expect(human.stderr).toMatch(says);
   expect(human.stderr).toMatch(
-    new RegExp(`^error ${code}: [^\\n]+\\n( {2}next: [^\\n]+\\n)? {2}more: reprise explain ${code}\\n$`),
+    new RegExp(`^error ${code}: [^\\n]+\\n  next: [^\\n]+\\n {2}more: reprise explain ${code}\\n$`),
   );
   const json = await command([...args, "--json"], options);
   expect(json.code).toBe(2);
@@ -55,14 +55,14 @@ test.each(BAD_USAGE)("refuses %j with %s", async (args, code, says) => {
   expect(readdirSync(folder.path)).toEqual([]);
 });
 
-test("an unknown status is refused, and the known ones are named", async () => {
+test("an unknown status is refused, and the message lists the known ones", async () => {
   using folder = new TemporaryFolder();
   const { code, stderr } = await cli(["list", "--status", "sad"], { cwd: folder.path });
   expect(code).toBe(2);
-  expect(stderr).toMatch(/error BAD_OPTIONS: --status: expected one of expected, queued, .*; got "sad"/);
+  expect(stderr).toMatch(/error BAD_OPTIONS: --status: "sad" is not a status\. Use one of expected, queued, /);
 });
 
-test("a store that is not there is not created by looking at it", async () => {
+test("commands that read do not create a missing store", async () => {
   using folder = new TemporaryFolder();
   const commands = [
     ["list"],
@@ -80,7 +80,7 @@ test("a store that is not there is not created by looking at it", async () => {
   expect(readdirSync(folder.path)).toEqual([]);
 });
 
-test("files that are no stores are refused and left as they are", async () => {
+test("files that are not stores are refused and not changed", async () => {
   using folder = new TemporaryFolder();
   writeFileSync(folder.file("notes.txt"), "not a database, ".repeat(20));
   writeFileSync(folder.file("empty.db"), "");
@@ -103,13 +103,13 @@ test("files that are no stores are refused and left as they are", async () => {
   expect(readdirSync(folder.path).map((name) => [name, readFileSync(folder.file(name), "latin1")])).toEqual(before);
 });
 
-test("a path without its scheme is refused with the address that was meant", async () => {
+test("a path without a scheme is refused, and the message suggests the URL", async () => {
   const { code, stderr } = await cli(["list", "--store", "data/shop.db"]);
   expect(code).toBe(3);
-  expect(stderr).toContain('got "data/shop.db". Did you mean "sqlite:data/shop.db"?');
+  expect(stderr).toContain('"data/shop.db" is not a store URL. Did you mean "sqlite:data/shop.db"?');
 });
 
-test("a damaged journal is named by run and entry", async () => {
+test("doctor and verify name the run and the entry of a damaged journal", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   {
@@ -137,7 +137,7 @@ test("a damaged journal is named by run and entry", async () => {
   expect((await cli(["verify", "pay-1", DEFINITIONS, "--store", store])).code).toBe(0);
 });
 
-test("a run that does not exist is refused by every command that names one", async () => {
+test("every command refuses an unknown run", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   {
@@ -158,7 +158,7 @@ test("a run that does not exist is refused by every command that names one", asy
   }
 });
 
-test("help shows examples and exit codes, and is no error when asked for", async () => {
+test("--help prints examples and exit codes and exits with 0", async () => {
   const [bare, help, sub, version] = await Promise.all([
     cli([]),
     cli(["--help"]),

@@ -1,4 +1,4 @@
-// reprise worker: works until told to stop, and gives back what it has.
+// reprise worker: runs until it receives a signal, and releases its work.
 
 import { once } from "node:events";
 import { expect, test } from "vitest";
@@ -6,12 +6,12 @@ import { createClient } from "reprise";
 import { DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder, cli } from "./cli-process.ts";
 import { pay, slow } from "./definitions.ts";
 
-test("a worker works on what others start, says what it is, and ends well on SIGTERM", async () => {
+test("a worker executes runs of other processes, prints its definitions, and exits with 0 on SIGTERM", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   const child = startCli(["worker", DEFINITIONS, "--concurrency", "4", "--store", store]);
   const ended = finished(child);
-  await saying(child, "working as");
+  await saying(child, "started worker");
   {
     await using client = await createClient({ store, definitions: [pay] });
     expect(await (await client.start(pay, 7, { id: "pay-1" })).result()).toMatchObject({ label: expect.any(String) });
@@ -19,7 +19,7 @@ test("a worker works on what others start, says what it is, and ends well on SIG
   child.kill("SIGTERM");
   const { code, stdout } = await ended;
   expect(code).toBe(0);
-  expect(stdout).toMatch(/\d\d:\d\d:\d\d working as .* workflows \(.*pay.*\), 1 task \(charge\)\n/);
+  expect(stdout).toMatch(/\d\d:\d\d:\d\d started worker .* workflows \(.*pay.*\), 1 task \(charge\)\n/);
   expect(stdout).toMatch(/stopping: .*\n.*stopped\n$/);
 });
 
@@ -43,7 +43,7 @@ test("with --json every line of a worker is one JSON value", async () => {
   );
 });
 
-test("what is at work when a worker is told to stop is finished; a second signal ends it at once, and nothing is lost", async () => {
+test("after a signal a worker finishes its running steps; a second signal ends it immediately, and nothing is lost", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   await using client = await createClient({ store, definitions: [slow] });
@@ -59,22 +59,22 @@ test("what is at work when a worker is told to stop is finished; a second signal
     await stopping;
     return { child, ended };
   };
-  const patient = await start("slow-1", "signaled");
-  expect((await patient.ended).code).toBe(0);
+  const first = await start("slow-1", "signaled");
+  expect((await first.ended).code).toBe(0);
   const [entry] = jsonLines((await cli(["journal", "slow-1", "--after", "1", "--json", "--store", store])).stdout);
   expect(entry).toMatchObject({ type: "OperationCompleted" });
 
-  const hasty = await start("slow-2", "killed");
-  hasty.child.kill("SIGTERM");
-  expect((await hasty.ended).code).toBe(143);
+  const second = await start("slow-2", "killed");
+  second.child.kill("SIGTERM");
+  expect((await second.ended).code).toBe(143);
   expect((await cli(["doctor", "--store", store])).stdout).toContain("healthy");
 });
 
-test("a worker whose terminal is closed gives back what it has, though nobody hears it", async () => {
+test("a worker whose terminal is closed releases its work", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   const child = startCli(["worker", DEFINITIONS, "--store", store]);
-  await saying(child, "working as");
+  await saying(child, "started worker");
   const exited = once(child, "exit");
   child.stdout.destroy();
   child.stderr.destroy();
@@ -84,10 +84,14 @@ test("a worker whose terminal is closed gives back what it has, though nobody he
   expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
 });
 
-test("a worker refuses a store in memory, a file without definitions, and wrong settings", async () => {
+test("a worker refuses a store in memory, a missing file and invalid options", async () => {
   using folder = new TemporaryFolder();
   for (const [args, code, says] of [
-    [["worker", DEFINITIONS, "--store", "sqlite::memory:"], 3, /error BAD_STORE_URL: .*a worker needs a file/],
+    [
+      ["worker", DEFINITIONS, "--store", "sqlite::memory:"],
+      3,
+      /error BAD_STORE_URL: .*Name a file or a database server/,
+    ],
     [["worker", "nowhere.ts"], 2, /There is no file/],
     [["worker", DEFINITIONS, "--concurrency", "0"], 2, /1 or more/],
     [["worker", DEFINITIONS, "--lease", "never"], 2, /error BAD_DURATION: worker\.lease/],

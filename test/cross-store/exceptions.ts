@@ -17,17 +17,20 @@ export const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
     BESIDE,
   ],
   ["recorded replay: one changed byte of a response is a mismatch that names step, node and attempt", BESIDE],
-  ["resume: steps before the checkpoint are served, those after it are live, and the store is as before", BESIDE],
-  ["a task with a damaged entry stops its own run, and no other", BESIDE],
   [
-    "user SQL, chunks and answers of a node that is tried again: SQL of each attempt once, chunks as they came",
-    USER_SQL,
+    "resume: steps before the checkpoint come from the journal, those after it are live, and the store is unchanged",
+    BESIDE,
   ],
+  ["a task with a damaged entry stops its own run, and no other", BESIDE],
+  ["a retried node runs the user SQL of each attempt once, and keeps chunks and answers in order", USER_SQL],
   [
     "a replay makes no call at all: in a process without network it ends in the identical state, byte for byte",
     PROCESSES,
   ],
   ["a failing message is retried without limit, and the messages after it wait", MANY],
   ["10,000 waiting runs use no more memory than the cache, and all of them continue", MANY],
-  ["runs whose nodes wait are kept in memory up to a thousand; the others are run again when their answer comes", MANY],
+  [
+    "up to a thousand runs with waiting nodes stay in memory; the others run their nodes again when the answer arrives",
+    MANY,
+  ],
 ]);

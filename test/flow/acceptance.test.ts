@@ -76,7 +76,7 @@ for (const workers of [1, 16])
     expect(readinessOf(file, "zyx")).toContain("j 3/3");
   });
 
-test("ACC 18 stale completion: one delivered twice, and one with an old token, change nothing of the run", async () => {
+test("ACC 18 stale completion: a repeated one, and one with an old token, do not change the run", async () => {
   let repeated = 0;
   const outcomes: unknown[] = [];
   // Every completion comes twice, in one batch after the other; and once more under a token nobody has.
@@ -150,7 +150,7 @@ test("ACC 19 overflow: an arrival too many aborts the commit, blocks the run wit
   expect(readinessOf(file, "run")).toContain("j 2/2");
 });
 
-test("ACC 20 two paths to the output: the run ends once, with the first result, and the second is no error", async () => {
+test("ACC 20 two paths to the output: the run ends once, with the first result, and the second is not an error", async () => {
   const gates = [createGate(), createGate()] as const;
   const errors: unknown[] = [];
   const paths = flow("paths", { input: typed<void>() })
@@ -176,7 +176,7 @@ test("ACC 20 two paths to the output: the run ends once, with the first result, 
   expect(errors).toEqual([]);
 });
 
-test("ACC 21 spread: twelve items that end in reverse stand in their order; none give an empty list at once", async () => {
+test("ACC 21 spread: the results of twelve items that end in reverse are ordered by index; no items give an empty list at once", async () => {
   const gates = Array.from({ length: 12 }, () => createGate());
   const ended: number[] = [];
   const spread = flow("spread", { input: typed<number>() })

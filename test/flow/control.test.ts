@@ -5,7 +5,7 @@ import { aesGcm, flow, queue, task, typed, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { createGate, rejection } from "../engine/world.ts";
 
-test("a paused flow starts no node; what was at work ends and counts; resumed, it goes on", async () => {
+test("a paused flow starts no node; running nodes finish and count; after resume it continues", async () => {
   const gate = createGate();
   const seen: string[] = [];
   const two = flow("two", { input: typed<number>() })
@@ -110,7 +110,7 @@ test("a schedule starts flows, and a queue limits how many of a node run at once
   expect(ended).toEqual(["completed", "completed", "completed"]);
 });
 
-test("payloads of a flow are encrypted at rest, and it goes on after a crash", async () => {
+test("payloads of a flow are encrypted at rest, and it continues after a crash", async () => {
   const secret = flow("secret", { input: typed<string>() })
     .action("a", ["input"], (_ctx, { input }) => `${input}!`)
     .spread(
@@ -128,7 +128,7 @@ test("payloads of a flow are encrypted at rest, and it goes on after a crash", a
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a run follows the version of the flow it was started with", async () => {
+test("a run uses the version of the flow that it was started with", async () => {
   const gate = createGate();
   const make = (version: number) =>
     flow("v", { input: typed<number>(), version })
@@ -148,7 +148,7 @@ test("a run follows the version of the flow it was started with", async () => {
   expect([await old.result(), await young.result()]).toEqual(["1 then 1", "2 then 2"]);
 });
 
-test("an input that does not fit its schema is refused at the door, and a child's where it is called", async () => {
+test("an input that does not match its schema is rejected by start, and a child's input by its call", async () => {
   const number = {
     "~standard": {
       version: 1,
@@ -168,7 +168,7 @@ test("an input that does not fit its schema is refused at the door, and a child'
   expect(await (await engine.start(outer, 3)).result()).toBe(3);
 });
 
-test("a task's own policy and schema hold where a flow calls it", async () => {
+test("a task's policy and schema apply when a flow calls it", async () => {
   const attempts: number[] = [];
   const flaky = task("flaky", { retry: { maxAttempts: 2, baseDelay: 5, maxDelay: 5 } }, (ctx, n: number) => {
     attempts.push(ctx.attempt);

@@ -218,11 +218,11 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
   ],
 ];
 
-test.each(REFUSED)("%s is refused, by name", (_what, make, code, says) => {
+test.each(REFUSED)("%s is rejected by name", (_what, make, code, says) => {
   expect(make).toThrow(expect.objectContaining({ code, message: expect.stringMatching(says) }));
 });
 
-test("a builder without an output is no definition, and the message says what is missing", async () => {
+test("a builder without an output is not a definition, and the error says what is missing", async () => {
   const unfinished = start().inline("a", ["input"], () => 1);
   expect(() => flowBody(unfinished)).toThrow(/without an output.*\.output\(needs, derive\)/);
   await expect(createEngine({ store: "sqlite::memory:", definitions: [unfinished] })).rejects.toMatchObject({
@@ -231,7 +231,7 @@ test("a builder without an output is no definition, and the message says what is
   });
 });
 
-test("regions: what can be derived from one head is derived with it; what needs several waits to be counted", () => {
+test("regions: nodes derived from one head belong to it; a node that needs several heads is a head", () => {
   const made = start()
     .action("a", ["input"], () => 1)
     .inline("b", ["a"], () => 2)

@@ -92,7 +92,7 @@ test("a spread of twelve: ids by index, results in the order of the items", asyn
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a spread with settle keeps failures in their place; without it the run fails", async () => {
+test("a spread with settle keeps failures at their index; without it the run fails", async () => {
   const work = (_ctx: unknown, item: number): number => {
     if (item === 2) throw new Error("two");
     return item;
@@ -160,7 +160,7 @@ test("a failing action is retried by its policy, then caught, or fails the run w
   expect(await rejection(failed.result())).toMatchObject({ code: "RUN_FAILED", cause: { message: "fatal" } });
 });
 
-test("a node that throws in memory fails the run, names itself, and leaves what was done", async () => {
+test("an inline node that throws fails the run by name, and earlier results stay", async () => {
   const broken = flow("broken", { input: typed<number>() })
     .action("a", ["input"], (_ctx, { input }) => input)
     .inline("b", ["a"], ({ a }): number => {
@@ -173,7 +173,7 @@ test("a node that throws in memory fails the run, names itself, and leaves what 
   expect(await typesOf(run)).toEqual(["RunStarted", "NodeCompleted a", "NodeFailed b", "RunFailed"]);
 });
 
-test("a cancelled flow ends at once, tells its actions and its children, and nothing of it is left", async () => {
+test("a cancelled flow ends at once, aborts its actions, cancels its children, and leaves nothing queued", async () => {
   const told: string[] = [];
   const child = workflow("waits", async (ctx) => ctx.sleep("10 days"));
   const long = flow("long", { input: typed<void>() })

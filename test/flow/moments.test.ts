@@ -79,7 +79,7 @@ test("a flow fails in several places and is retried each time, over crashes and 
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("nodes of the run with the higher priority go first", async () => {
+test("nodes of the run with the higher priority run first", async () => {
   const seen: string[] = [];
   const gate = createGate();
   const urgent = flow("urgent", { input: typed<string>() })

@@ -5,11 +5,11 @@ import { test } from "vitest";
 import { runRandomFlows } from "./random-runs.ts";
 
 test(
-  "random flows give what the oracle says, every node at most once, in any order of ends",
+  "random flows give the result of the oracle, every node at most once, in any order of completion",
   { timeout: 120_000 },
   () => runRandomFlows(1, 60, false),
 );
 
-test("random flows give the same when the process dies on the way", { timeout: 120_000 }, () =>
+test("random flows give the same result when the process dies in between", { timeout: 120_000 }, () =>
   runRandomFlows(10_001, 20, true),
 );

@@ -58,7 +58,7 @@ test("a retried spread runs the items without a result, and keeps the others", a
   expect(again.filter((item) => item < 4)).toEqual([]);
 });
 
-test("the nodes of a retried flow stand in their queues again", async () => {
+test("the nodes of a retried flow wait in their queues again", async () => {
   let broken = true;
   let atWork = 0;
   let most = 0;
@@ -86,7 +86,7 @@ test("the nodes of a retried flow stand in their queues again", async () => {
   expect([await run.result(), most]).toEqual([6, 1]);
 });
 
-test("when what follows from a value threw, a retry derives it again and does not repeat the action", async () => {
+test("when an inline node threw, a retry derives it again and does not repeat the action", async () => {
   const calls: string[] = [];
   let broken = true;
   const derived = flow("derived", { input: typed<number>() })
@@ -134,7 +134,7 @@ test("a flow that failed with its child is retried with it", async () => {
   expect(await run.result()).toBe(2);
 });
 
-test("a flow whose deadline passes fails with it, and keeps what was done", async () => {
+test("a flow that exceeds its deadline fails, and keeps its results", async () => {
   const seen: string[] = [];
   const slow = workflow("slow", async (ctx) => ctx.sleep("40 minutes"));
   const late = flow("late", { input: typed<void>(), deadline: "1 hour" })
@@ -149,7 +149,7 @@ test("a flow whose deadline passes fails with it, and keeps what was done", asyn
   expect(seen).toEqual(["a"]);
 });
 
-test("children that a failing flow has cancelled are started anew by a retry, and the failed one goes on", async () => {
+test("a retry starts the children that the failing flow cancelled again, and retries the failed one", async () => {
   let broken = true;
   const steps: number[] = [];
   const child = workflow("child", async (ctx, n: number) => {
@@ -177,7 +177,7 @@ test("children that a failing flow has cancelled are started anew by a retry, an
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a child that is retried after its failure was settled changes nothing of what its flow has seen", async () => {
+test("a child that is retried after its failure was settled does not change the values of its flow", async () => {
   let broken = true;
   const gate = createGate();
   const child = workflow("child", async (ctx, n: number) =>

@@ -7,7 +7,7 @@ import { createFolder, createGate, rejection } from "../engine/world.ts";
 
 const retry = { maxAttempts: 5, baseDelay: 60_000, maxDelay: 60_000 };
 
-test("a node that the code does not have any more stops its run alone, and goes on when it is back", async () => {
+test("a missing node blocks only its run, which continues when the node is restored", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("runs.db")}`;
   let broken = true;
@@ -48,7 +48,7 @@ test("a node that the code does not have any more stops its run alone, and goes 
   expect(await run.result()).toBe(2);
 });
 
-test("the answer of a child to a node that is gone stops the run, and is there when the node is back", async () => {
+test("the answer of a child to a missing node blocks the run, and is delivered when the node is restored", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("runs.db")}`;
   const child = workflow("child", async (ctx) => {
@@ -77,7 +77,7 @@ test("the answer of a child to a node that is gone stops the run, and is there w
   expect(await run.result()).toBe(3);
 });
 
-test("a call of what is not registered stops the run, and goes on where it is", async () => {
+test("a call of an unregistered definition blocks the run, which continues where it is registered", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("runs.db")}`;
   const child = workflow("child", async (_ctx, n: number) => n + 1);
@@ -98,7 +98,7 @@ test("a call of what is not registered stops the run, and goes on where it is", 
   expect(await run.result()).toBe(2);
 });
 
-test("a node that keeps killing its worker blocks its run and no other, and can be resumed", async () => {
+test("a node that keeps killing its worker blocks its run only, and can be resumed", async () => {
   let deadly = true;
   let alive = createGate();
   const poison = flow("poison", { input: typed<boolean>() })

@@ -34,7 +34,7 @@ async function causeOf(run: Run<any>): Promise<unknown> {
   return ((await rejection(run.result())) as { cause?: unknown }).cause;
 }
 
-test("a function in memory that gives a promise fails the run with its node, and nobody is left with its failure", async () => {
+test("an inline function that returns a promise fails the run with its node, without an unhandled rejection", async () => {
   // Rejected: were it dropped, the process would end.
   const any = flowOf(() => Promise.reject(new Error("nobody hears this")));
   await using engine = await createTestEngine({ definitions: [any] });
@@ -50,7 +50,7 @@ test("a function in memory that gives a promise fails the run with its node, and
   }
 });
 
-test("items and the input of a call may not be promises either", async () => {
+test("items and the input of a call cannot be promises either", async () => {
   const leaf = flow("leaf", { input: typed<number>() })
     .inline("n", ["input"], ({ input }) => input)
     .output(["n"], ({ n }) => n);
@@ -80,7 +80,7 @@ test("items and the input of a call may not be promises either", async () => {
     });
 });
 
-test("a value that cannot be kept fails the run, names the node it is of, and replays the same", async () => {
+test("a value that cannot be stored fails the run, names its node, and replays to the same result", async () => {
   for (const make of [
     () => () => 1,
     () => Symbol("no"),
@@ -100,7 +100,7 @@ test("a value that cannot be kept fails the run, names the node it is of, and re
   }
 });
 
-test("a list of items that is none, or has holes, fails the run instead of leaving it without an end", async () => {
+test("items that are not a list, or have holes, fail the run", async () => {
   const listed = flow("listed", { input: typed<string>() })
     .spread(
       "all",
@@ -124,7 +124,7 @@ test("a list of items that is none, or has holes, fails the run instead of leavi
   expect(await causeOf(await engine.start(listed, "text"))).toMatchObject({ code: "BAD_FLOW" });
 });
 
-test("an item is given whole: errors among the items keep what they carry", async () => {
+test("items are passed unchanged: errors among them keep their fields", async () => {
   const errors = flow("errors", { input: typed<void>() })
     .spread(
       "tried",
@@ -146,7 +146,7 @@ test("an item is given whole: errors among the items keep what they carry", asyn
   expect(await (await engine.start(errors, undefined)).result()).toEqual(["E_PIPE", 503]);
 });
 
-test("what a node does to a value it was given is not seen by other nodes, items or attempts", async () => {
+test("a node's modification of a value is not visible to other nodes, items or attempts", async () => {
   const seen: string[] = [];
   const shared = flow("shared", { input: typed<{ list: number[] }>() })
     .action("a", ["input"], (_ctx, { input }) => {
@@ -176,7 +176,7 @@ test("what a node does to a value it was given is not seen by other nodes, items
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a run whose input did not pass the first functions gets it again with a retry", async () => {
+test("a retry passes the input again to a first inline node that threw", async () => {
   let broken = true;
   const first = flow("first", { input: typed<number>() })
     .inline("checked", ["input"], () => {

@@ -5,7 +5,7 @@ import { flow, typed } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { createGate, rejection } from "../engine/world.ts";
 
-test("items that throw or are no list in changed code are a mismatch, not a failure of the replay", async () => {
+test("an items function that throws or returns no list in changed code is a mismatch, not a failure of the replay", async () => {
   let now: "list" | "throws" | "text" = "list";
   const list = flow("list", { input: typed<void>() })
     .spread(
@@ -28,7 +28,7 @@ test("items that throw or are no list in changed code are a mismatch, not a fail
   expect(await run.verify()).toMatchObject({ status: "mismatch", where: "all[]" });
 });
 
-test("a join that never came to run is open, whatever it would have done", async () => {
+test("a join that never ran stays open in a replay", async () => {
   const gate = createGate();
   const open = flow("open", { input: typed<void>() })
     .action("a", ["input"], () => 1)
@@ -47,7 +47,7 @@ test("a join that never came to run is open, whatever it would have done", async
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("behind a function that threw nothing was derived, and the replay does not ask for it", async () => {
+test("a replay derives nothing after a function that threw", async () => {
   const broken = flow("broken", { input: typed<void>() })
     .action("a", ["input"], () => 1)
     .inline("b", ["a"], (): number => {
@@ -63,7 +63,7 @@ test("behind a function that threw nothing was derived, and the replay does not 
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a changed test, inline value or output is found, with both values", async () => {
+test("a replay finds a changed test, inline value or output, with both values", async () => {
   let version = 1;
   const changed = flow("changed", { input: typed<string>() })
     .action("a", ["input"], () => 1)

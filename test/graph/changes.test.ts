@@ -46,7 +46,7 @@ async function stopOf(run: { result(): Promise<unknown> }): Promise<RepriseError
 
 const wait = async (ctx: NodeContext<typeof ports>): Promise<void> => ctx.promise("go");
 
-test("a node that was removed while the run stands at it blocks the run, and the right code goes on", async () => {
+test("a removed node that a run continues with blocks the run, and the restored code continues it", async () => {
   const ran: string[] = [];
   const define = (name: "second" | "renamed") =>
     graph("steps", { state: { seen: append<string>() }, ports })
@@ -96,7 +96,7 @@ const joined = (from: readonly ("fast" | "extra")[]) =>
     .edge("waits", "extra")
     .join(from, "joined");
 
-test("a join that was removed while others have arrived at it blocks the run", async () => {
+test("a removed join with arrivals blocks the run", async () => {
   const right = joined(["fast", "extra"]);
   const wrong = branches().edge(START, ["fast", "slow"]).edge("slow", "waits").edge("waits", "extra");
   using site = createSite();
@@ -113,7 +113,7 @@ test("a join that was removed while others have arrived at it blocks the run", a
   });
 });
 
-test("a join that waits for others than before, or for nobody, goes by what today's graph says", async () => {
+test("a join whose list of nodes changed follows the current graph", async () => {
   const seenWith = async (after: ReturnType<typeof joined>): Promise<readonly string[]> => {
     let seen: readonly string[] = [];
     using site = createSite();
@@ -134,7 +134,7 @@ test("a join that waits for others than before, or for nobody, goes by what toda
   expect(await seenWith(noJoin)).toEqual(["fast", "extra", "joined"]);
 });
 
-test("a channel that was added has its first value from then on, and one that was removed is seen by nobody", async () => {
+test("an added channel starts with its initial value, and a removed one is hidden from nodes", async () => {
   const before = graph("grows", { state: { old: last("kept"), both: last(1) }, ports })
     .node("wait", wait)
     .node("end", async () => {})
@@ -158,7 +158,7 @@ test("a channel that was added has its first value from then on, and one that wa
   expect(seen).toEqual([{ both: 1, added: ["first"] }]);
 });
 
-test("a result for a channel or a way to a node that is gone blocks the run; with the right code nothing runs again", async () => {
+test("a recorded result that names a missing channel or node blocks the run; with the restored code no node runs again", async () => {
   let ran = 0;
   const says = async () => {
     ran += 1;
@@ -191,7 +191,7 @@ test("a result for a channel or a way to a node that is gone blocks the run; wit
   }
 });
 
-test("edges, conditions and reducers are today's: the run goes on from its checkpoint by the new ones", async () => {
+test("a run continues from its checkpoint with the current edges, conditions and reducers", async () => {
   const define = (times: number, way: "left" | "right") =>
     graph("ways", { state: { n: channel(0, (sum: number, add: number) => sum + add * times), at: last("") }, ports })
       .node("wait", async (ctx) => {

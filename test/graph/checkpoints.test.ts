@@ -39,7 +39,7 @@ async function rowsOf({ store }: GraphStores, id: string): Promise<{ run: number
   return { run, rows };
 }
 
-test("checkpoints can be dropped and made again from the journal, byte for byte", async () => {
+test("dropped checkpoints are rebuilt from the journal, byte for byte", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [grows] });
   const run = await engine.start(grows, { log: ["first"] }, { id: "r" });
@@ -55,7 +55,7 @@ test("checkpoints can be dropped and made again from the journal, byte for byte"
   expect(rebuildCheckpoints(await stores.store.readJournal(number, 0))).toEqual(rows);
 });
 
-test("doctor finds a checkpoint that is missing, that nobody wrote, or that says something else", async () => {
+test("doctor finds checkpoints that are missing, unexpected or changed", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [grows] });
   const run = await engine.start(grows, {}, { id: "r" });
@@ -82,7 +82,7 @@ test("doctor finds a checkpoint that is missing, that nobody wrote, or that says
   );
 });
 
-test("a run whose checkpoints are gone goes on from its journal", async () => {
+test("a run without checkpoints continues from its journal", async () => {
   using stores = openStores();
   await using engine = await createTestEngine({ store: stores.source, definitions: [grows] });
   const run = await engine.start(grows, {}, { id: "r" });
@@ -169,7 +169,7 @@ test("checkpoint atomicity: a state that cannot be encoded fails the run before 
   expect(stores.sql("select step from checkpoints")).toEqual([{ step: 0 }]);
 });
 
-test("duplicate commit: a step that is committed again is recognised, the checkpoint stays, and the run goes on to the next", async () => {
+test("duplicate commit: a step that is committed again is recognized, the checkpoint stays, and the run continues with the next step", async () => {
   let lost = 0;
   using stores = openStores(async (writes, apply) => {
     const outcomes = await apply();

@@ -22,7 +22,7 @@ test("a step and the node that follows it are one commit, although the node's fu
   expect(commitsIn(watched.events)).toBeLessThanOrEqual(22);
 });
 
-test("items of a wide step share commits, and no more of them are at work than allowed", async () => {
+test("items of a wide step share commits, and no more of them execute than allowed", async () => {
   let atWork = 0;
   let most = 0;
   const wide = graph("wide", { state: { done: append<number>() }, maxConcurrentNodes: 3, queueDepth: 7 })

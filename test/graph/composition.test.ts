@@ -24,7 +24,7 @@ import { collect, createFolder, rejection, storeAround } from "../engine/world.t
 
 const ports = { go: promise() };
 
-test("graphs wait in their queue, limited as a whole and per key, and the next begins when one has ended", async () => {
+test("graphs wait in their queue, with a total limit and a limit per key, and the next starts when one has ended", async () => {
   const build = graph("build", {
     state: { team: last("") },
     ports,
@@ -85,7 +85,7 @@ test.each([
   ["what is no port", { ports: { word: {} } }, "port word is not made by promise() or stream()."],
   ["a list of ports", { ports: [] }, "expected an object of ports by name"],
   ["an option of workflows alone", { determinism: "strict" }, "determinism"],
-])("%s is refused when the graph is defined", (_what, options, message) => {
+])("%s is rejected when the graph is defined", (_what, options, message) => {
   let refused: unknown;
   try {
     graph("wrong", { state: {}, ...options } as never);
@@ -97,7 +97,7 @@ test.each([
   expect((refused as Error).message).toContain(message);
 });
 
-test("signals, queries and updates to a graph are refused by name, also with its start and by its parent", async () => {
+test("a graph rejects signals, queries and updates by name, also with its start and from its parent", async () => {
   const g = graph("plain", { state: {}, ports: { go: promise(), words: stream<string>() } })
     .node("wait", async (ctx) => {
       await ctx.promise("go");
@@ -121,7 +121,7 @@ test("signals, queries and updates to a graph are refused by name, also with its
   expect(await rejection((await engine.start(parent)).result())).toMatchObject({ cause: { code: "UNKNOWN_PORT" } });
 });
 
-test("delay, singleton, debounce, tags and priority are for graphs too", async () => {
+test("graphs support delay, singleton, debounce, tags and priority", async () => {
   const g = graph("plain", { state: { n: last(0) }, ports })
     .node("wait", async (ctx) => {
       await ctx.promise("go");
@@ -160,7 +160,7 @@ test("a schedule that must not overlap waits for its graph to end", async () => 
   expect(await collect(engine.list({ definition: "nightly" }))).toHaveLength(2);
 });
 
-test("a graph is pinned to the version that started it; a new one takes the highest, or the one that is asked for", async () => {
+test("a graph is pinned to the version that started it; a new run uses the highest version, or the requested one", async () => {
   const define = (version: number) =>
     graph("checkout", { state: { said: last("") }, ports, version })
       .node("wait", async (ctx) => {
@@ -244,7 +244,7 @@ test("a workflow in a node of a graph in a workflow ends the same, killed at eve
   expect(crashes).toBeGreaterThan(20);
 }, 60_000);
 
-test("a child whose id an earlier attempt of its node took says what to do; without one every attempt has its own", async () => {
+test("the error for a child id that an earlier attempt took says what to do; without an id every attempt has its own child", async () => {
   const quick = workflow("quick", async () => "done");
   const ids: string[] = [];
   const define = (name: string, id: string | undefined) =>
@@ -269,7 +269,7 @@ test("a child whose id an earlier attempt of its node took says what to do; with
   expect(new Set(ids).size).toBe(2);
 });
 
-test("a detached child of a node goes on when its graph has ended, and is answered by nobody", async () => {
+test("a detached child of a node continues after its graph has ended", async () => {
   const g = graph("starts", { state: { id: last("") } })
     .node("start", async (ctx) => ({ id: ctx.child(leaf, undefined, { detached: true }).id }))
     .edge(START, "start");
@@ -281,7 +281,7 @@ test("a detached child of a node goes on when its graph has ended, and is answer
   expect(await child.result()).toBe("leaf");
 });
 
-test("a node that asks for a task or a child nobody registered blocks its graph, which goes on when somebody does", async () => {
+test("a node that calls an unregistered task or child blocks its graph until the definition is registered", async () => {
   const price = task("price", () => 1);
   const g = graph("asks", { state: { n: last(0) } })
     .node("ask", async (ctx) => ({ n: await ctx.task(price) }))
@@ -306,7 +306,7 @@ const CANARY = "canary-7f3a91c0";
 const filesWith = (folder: string): string[] =>
   readdirSync(folder).filter((file) => readFileSync(join(folder, file)).includes(CANARY));
 
-test("a graph's state, checkpoints, messages and results are encrypted, and can be written anew with another key", async () => {
+test("a graph's state, checkpoints, messages and results are encrypted, and can be rekeyed", async () => {
   const OLD = { one: Buffer.alloc(32, 1) };
   const codec = aesGcm({ keys: OLD, current: "one" });
   const newer = aesGcm({ keys: { ...OLD, two: Buffer.alloc(32, 2) }, current: "two" });

@@ -21,7 +21,7 @@ import { collect, createFolder, createGate, rejection, storeAround, until, withi
 const unchanged = () => storeAround((_writes, apply) => apply());
 const ITEMS = [0, 1, 2, 3, 4, 5, 6, 7];
 
-test("cancel within a second: every running node of a fan-out hears it as AbortSignal, its steps, tasks and children too", async () => {
+test("cancel within a second: the AbortSignal of every running node of a fan-out fires, also in its steps, tasks and children", async () => {
   const heard: string[] = [];
   const begun: string[] = [];
   const hang = (signal: AbortSignal, who: string): Promise<never> => {
@@ -52,7 +52,7 @@ test("cancel within a second: every running node of a fan-out hears it as AbortS
   expect((await run.info()).status).toBe("cancelled");
 });
 
-test("a terminated graph ends at once: nodes at work are told, waiting ones never go on, nothing more is written", async () => {
+test("a terminated graph ends at once: running nodes are aborted, waiting ones never continue, and nothing more is written", async () => {
   const told = createGate();
   let went = 0;
   const g = graph("pair", { state: {}, ports: { go: promise() } })
@@ -80,7 +80,7 @@ test("a terminated graph ends at once: nodes at work are told, waiting ones neve
   expect(await source.store.check()).toEqual([]);
 });
 
-test("paused in the middle of a fan-out, items at work end, the others begin when it is resumed, in another process too", async () => {
+test("after a pause in the middle of a fan-out, running items finish and the others start after resume, also in another process", async () => {
   const ran: number[] = [];
   const gate = createGate();
   const g = graph("wide", { state: { seen: append<number>() }, maxConcurrentNodes: 2 })
@@ -167,7 +167,7 @@ test("bulk pause, resume, retry, cancel and terminate reach graphs like other ru
   expect(await statuses()).toEqual(["cancelled", "cancelled", "cancelled"]);
 });
 
-test("a deadline reaches every node of a graph at work or waiting, and the run fails with it, also after a crash", async () => {
+test("a deadline aborts every running or waiting node of a graph and fails the run, also after a crash", async () => {
   const told: string[] = [];
   const g = graph("late", { state: {}, ports: { go: promise() }, deadline: "1 hour" })
     .node("works", { timeout: "1 day" }, async (ctx) => {
@@ -197,7 +197,7 @@ test("a deadline reaches every node of a graph at work or waiting, and the run f
   expect(await source.store.check()).toEqual([]);
 });
 
-test("a result too large for a payload fails its node by name, and a retry with better code goes on", async () => {
+test("a result too large for a payload fails its node by name, and a retry with fixed code continues", async () => {
   let size = 2_000;
   const g = graph("big", { state: { text: last("") } })
     .node("writes", async () => ({ text: "x".repeat(size) }))
@@ -212,7 +212,7 @@ test("a result too large for a payload fails its node by name, and a retry with 
   expect(await run.result()).toEqual({ text: "x".repeat(10) });
 });
 
-test("a step that asks for more entries than there may be blocks its graph with the way out; many steps do not", async () => {
+test("a step with more entries than the limit blocks its graph and says what to do; many steps do not", async () => {
   const g = graph("long", { state: { text: last(""), n: last(0) }, maxSteps: 100 })
     .node("add", async (_ctx, state) => ({ n: state.n + 1, text: `${state.n}`.repeat(9_000) }))
     .node("each", async (_ctx, _state, _item: number) => {})
@@ -237,7 +237,7 @@ test("a step that asks for more entries than there may be blocks its graph with 
   expect((await run.result()).n).toBe(40);
 });
 
-test("user SQL, chunks and answers of a node that is tried again: SQL of each attempt once, chunks as they came", async () => {
+test("a retried node runs the user SQL of each attempt once, and keeps chunks and answers in order", async () => {
   using folder = createFolder();
   const store = sqlite(folder.file("g.db"));
   const g = graph("tries", { state: { rows: last(0) }, ports: { words: stream<string>(), go: promise<string>() } })
@@ -262,7 +262,7 @@ test("user SQL, chunks and answers of a node that is tried again: SQL of each at
   expect((await collect(run.stream("words"))).map(({ value }) => value)).toEqual([1, 2, 3].map((n) => `attempt ${n}`));
 });
 
-test("continueAsNew, patched, sleep and state are no part of a node's context", async () => {
+test("continueAsNew, patched, sleep and state are not part of a node's context", async () => {
   let has: readonly string[] = [];
   const g = graph("looks", { state: {} })
     .node("look", async (ctx) => {

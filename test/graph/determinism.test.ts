@@ -69,7 +69,7 @@ test.each(["written", "order-key"] as const)(
   },
 );
 
-test("ascending order key is another order than the one written", async () => {
+test("ascending order keys differ from the written order", async () => {
   const build = (fold: "written" | "order-key") =>
     graph(fold, { fold, state: { log: append<number>() } })
       .node("each", async (_ctx, _state, item: number) => ({ log: [item] }))
@@ -88,7 +88,7 @@ test("ascending order key is another order than the one written", async () => {
     }
 });
 
-test("fan-out 3 with queueDepth 1 and one node at once completes", async () => {
+test("fan-out 3 with queueDepth 1 and one concurrent node completes", async () => {
   let atWork = 0;
   let most = 0;
   const g = graph("narrow", { state: { got: append<number>() }, queueDepth: 1, maxConcurrentNodes: 1 })
@@ -104,7 +104,7 @@ test("fan-out 3 with queueDepth 1 and one node at once completes", async () => {
   expect(most).toBe(1);
 });
 
-test("nobody can change the state another node sees", async () => {
+test("a node cannot change the state that another node reads", async () => {
   const g = graph("isolated", {
     state: { list: append<number>([1]), map: last(new Map([["a", 1]])), ok: append<string>() },
   })

@@ -16,7 +16,7 @@ const counts = graph("counts", { state: { n: last(0), upTo: last(5), log: append
   .edge("odd", END, (state) => state.n >= state.upTo)
   .edge("odd", "even");
 
-test("runs that left the same behind after every step do not differ, whatever their ids and times", async () => {
+test("runs with equal states after every step do not differ, whatever their ids and times", async () => {
   await using engine = await createTestEngine({ definitions: [counts] });
   const a = await engine.start(counts, {}, { id: "a" });
   await a.result();
@@ -27,7 +27,7 @@ test("runs that left the same behind after every step do not differ, whatever th
   expect(await a.diff(a)).toEqual({ firstDivergence: undefined, steps: [], more: false });
 });
 
-test("the first divergence is named, with what differs after it, and steps that only one run has", async () => {
+test("a diff names the first divergence, what differs after it, and steps that only one run has", async () => {
   await using engine = await createTestEngine({ definitions: [counts] });
   const a = await engine.start(counts, {}, { id: "a" });
   const b = await engine.start(counts, { upTo: 3 }, { id: "b" });
@@ -79,7 +79,7 @@ test("a run and its fork, two forks of one run, and a fork of a fork differ from
   expect(diff.steps[0]?.channels["log"]).toMatchObject({ there: [] });
 });
 
-test("steps that two runs have in common are not read for a diff", async () => {
+test("a diff does not read the steps that two runs share", async () => {
   using stores = openStores();
   const counting = countingStore(stores.source);
   await using engine = await createEngine({ store: counting.source, definitions: [counts] });
@@ -98,7 +98,7 @@ test("steps that two runs have in common are not read for a diff", async () => {
   expect(counting.steps.filter((step) => step >= 298).length).toBe(6);
 });
 
-test("what is no run, and what is no limit, is refused", async () => {
+test("a diff rejects a value that is not a run, and a wrong limit", async () => {
   await using engine = await createTestEngine({ definitions: [counts] });
   const run = await engine.start(counts, {}, { id: "r" });
   await run.result();

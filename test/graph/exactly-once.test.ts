@@ -20,7 +20,7 @@ const counts = graph("counts", { state: { n: last(0) } })
   .edge("add", END, (state) => state.n === 6)
   .edge("add", "add");
 
-test("unique idempotency key and unique (run, step): the database itself refuses a second one of either", async () => {
+test("unique idempotency key and unique (run, step): the database rejects a second row with either", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [counts] });
   await (await engine.start(counts, {}, { id: "r" })).result();
@@ -48,7 +48,7 @@ test("the key is written before anything else of the commit", async () => {
   expect(await (await engine.start(counts, {}, { id: "r" })).result()).toEqual({ n: 6 });
 });
 
-test("crash recovery: after steps 1 to 5, step 5 again is recognised as committed, and step 6 is accepted", async () => {
+test("crash recovery: after steps 1 to 5, step 5 is recognized as committed, and step 6 is accepted", async () => {
   using stores = openStores();
   const store = await stores.source["~open"](MACHINE);
   const worker = await registerWorker(store);
@@ -83,7 +83,7 @@ function otherwise(turn: TurnWrite, chainBefore: string): TurnWrite {
   return { ...turn, entries, chain, checkpoints, then: "hold" };
 }
 
-test("same step, different state: the run is stopped with another error than a duplicate, and the first checkpoint is intact", async () => {
+test("same step, different state: the run stops with another error than for a duplicate, and the first checkpoint is intact", async () => {
   let first: readonly unknown[] | undefined;
   using stores = openStores(async (writes, apply) => {
     const turn = writes.find(isStepTwo);
@@ -109,7 +109,7 @@ function isStepTwo(write: AnyWrite): write is TurnWrite {
   return write.write === "turn" && write.checkpoints?.some((one) => one.step === 2) === true;
 }
 
-test("a run started anew under the id of a pruned one makes the same keys, also before all of it is swept", async () => {
+test("a run started again under the id of a pruned one has the same keys, also before the pruned rows are swept", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [counts] });
   await (await engine.start(counts, {}, { id: "r" })).result();

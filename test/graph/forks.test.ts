@@ -84,7 +84,7 @@ test.each<[string, unknown, string, RegExp]>([
   ["a bad deadline", { step: 1, deadline: 0 }, "BAD_OPTIONS", /deadline above 0/],
   ["bad tags", { step: 1, tags: "x" }, "BAD_OPTIONS", /array of tags/],
   ["a version nobody has", { step: 1, version: 2 }, "UNKNOWN_DEFINITION", /Version 2 of steps/],
-])("%s is refused, and nothing is written", async (_what, options, code, message) => {
+])("%s is rejected, and nothing is written", async (_what, options, code, message) => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [steps] });
   const run = await engine.start(steps, {}, { id: "r" });
@@ -108,7 +108,7 @@ test("runs of workflows, and runs that are only expected, have no checkpoints", 
   expect(await rejection(engine.get(steps, "nobody").stateAt(0))).toMatchObject({ code: "RUN_NOT_FOUND" });
 });
 
-test("the same fork again is the same run; the same id with another step, patch or origin is refused", async () => {
+test("a repeated fork is the same run; the same id with another step, patch or origin is rejected", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [steps] });
   const run = await engine.start(steps, {}, { id: "r" });
@@ -133,7 +133,7 @@ test("the same fork again is the same run; the same id with another step, patch 
   expect(await stores.store.check()).toEqual([]);
 });
 
-test("of many who make one fork at once one does, and all have it", async () => {
+test("concurrent forks with one id create one run, and all callers get it", async () => {
   using stores = openStores();
   const engines = await Promise.all(
     [1, 2, 3, 4].map(() => createEngine({ store: `sqlite:${stores.path}`, definitions: [steps] })),
@@ -164,7 +164,7 @@ const asks = graph("asks", {
   .edge("first", "second")
   .edge("second", "third");
 
-test("a fork of a running graph begins from its newest committed step; what it waited for is asked again", async () => {
+test("a fork of a running graph starts from its newest committed step, and repeats its open waits", async () => {
   await using engine = await createTestEngine({ definitions: [asks] });
   const run = await engine.start(asks, {}, { id: "r" });
   await run.resolve("early", "hello");
@@ -186,7 +186,7 @@ test("a fork of a running graph begins from its newest committed step; what it w
   expect((await from0.result()).log).toEqual(["anew", "anew", "again anew"]);
 });
 
-test("what a fork was told by its origin survives a crash, and goes on to its own forks", async () => {
+test("the messages that a fork inherits survive a crash, and reach its own forks", async () => {
   await using engine = await createTestEngine({ definitions: [asks] });
   const run = await engine.start(asks, {}, { id: "r" });
   await run.resolve("early", "hello");
@@ -200,7 +200,7 @@ test("what a fork was told by its origin survives a crash, and goes on to its ow
   expect((await second.result()).log).toEqual(["hello", "fork", "again hello"]);
 });
 
-test("a failed, a cancelled and a terminated run can be forked, and the fork is none of it", async () => {
+test("failed, cancelled and terminated runs can be forked, and the fork runs", async () => {
   let broken = true;
   const fails = graph("fails", { state: { n: last(0), seen: append<string>() }, ports: { never: promise() } })
     .node("good", async () => ({ n: 1 }))
@@ -229,7 +229,7 @@ test("a failed, a cancelled and a terminated run can be forked, and the fork is 
   expect((await (await ended.fork({ step: 1, id: "f3", patch: { n: 3 } })).result()).seen).toEqual(["f3"]);
 });
 
-test("a fork is told as started, and as resumed only when it goes on later", async () => {
+test("a fork emits a started event, and a resumed event only when it continues later", async () => {
   using watched = watchEvents();
   await using engine = await createTestEngine({ definitions: [asks] });
   const run = await engine.start(asks, {}, { id: "r" });
@@ -253,7 +253,7 @@ test("a fork of the last step ends at once, with its own output", async () => {
   expect(await fork.info()).toMatchObject({ status: "completed", tags: ["x"], kind: "graph" });
 });
 
-test("a fork has the deadline of its origin, counted anew, unless it is given one", async () => {
+test("a fork has the deadline of its origin, counted from its own start, unless it gets its own", async () => {
   const slow = graph("slow", { state: { n: last(0) }, ports: { go: promise() }, deadline: "1 hour" })
     .node("wait", async (ctx) => {
       await ctx.promise("go");
@@ -272,7 +272,7 @@ test("a fork has the deadline of its origin, counted anew, unless it is given on
   expect((await rejection(fork.result())).message).toMatch(/deadline/i);
 });
 
-test("a channel that has become a list meanwhile fails the run by name, and a fork with a list there goes on", async () => {
+test("a channel that became a list fails the run by name, and a fork that patches it with a list continues", async () => {
   using stores = openStores();
   const make = (log: Channel<any>) =>
     graph("changes", { state: { n: last(0), log }, ports: { go: promise() } })
@@ -298,7 +298,7 @@ test("a channel that has become a list meanwhile fails the run by name, and a fo
   expect((await fork.result()).log).toEqual(["text", "said"]);
 });
 
-test("a fork stands in the queue of its origin, and begins when there is room", async () => {
+test("a fork waits in the queue of its origin, and starts when there is room", async () => {
   let atWork = 0;
   let most = 0;
   const queued = graph("queued", {
@@ -337,7 +337,7 @@ test("a fork stands in the queue of its origin, and begins when there is room", 
   expect(await stores.store.check()).toEqual([]);
 });
 
-test("a fork goes on with another version of the graph when it is asked to", async () => {
+test("a fork continues with another version of the graph on request", async () => {
   const make = (version: number) =>
     graph("versions", { state: { n: last(0), by: last("") }, version })
       .node("one", async () => ({ n: 1 }))
@@ -354,7 +354,7 @@ test("a fork goes on with another version of the graph when it is asked to", asy
   expect((await fork.info()).version).toBe(2);
 });
 
-test("a fork whose checkpoints are gone goes on from its journal", async () => {
+test("a fork without checkpoints continues from its journal", async () => {
   using stores = openStores();
   await using engine = await createTestEngine({ store: stores.source, definitions: [asks] });
   const run = await engine.start(asks, {}, { id: "r" });
@@ -368,7 +368,7 @@ test("a fork whose checkpoints are gone goes on from its journal", async () => {
   expect((await fork.result()).log).toEqual(["patched", "fork", "again hello"]);
 });
 
-test("prune keeps a run while a fork of it is there, and takes them together when both are old", async () => {
+test("prune keeps a run while a fork of it exists, and removes both when both are old", async () => {
   using stores = openStores();
   await using engine = await createTestEngine({ store: stores.source, definitions: [asks, steps] });
   const run = await engine.start(steps, {}, { id: "r" });
@@ -394,7 +394,7 @@ test("prune keeps a run while a fork of it is there, and takes them together whe
   expect(await rejection(run.fork({ step: 1 }))).toMatchObject({ code: "RUN_NOT_FOUND" });
 });
 
-test("doctor finds a fork whose origin is gone, is another one, or is not kept for it", async () => {
+test("doctor finds a fork whose origin is missing, different or not retained", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [steps] });
   const run = await engine.start(steps, {}, { id: "r" });
@@ -439,7 +439,7 @@ test("doctor finds a fork whose origin is gone, is another one, or is not kept f
   expect(await rejection(fork.stateAt(1))).toMatchObject({ code: "STORE_CORRUPT" });
 });
 
-test("forks of an encrypted store read and write through its codec", async () => {
+test("forks in an encrypted store use its codec", async () => {
   using stores = openStores();
   const codec = aesGcm({ keys: { one: new Uint8Array(32).fill(7) }, current: "one" });
   await using engine = await createEngine({ store: stores.source, definitions: [steps], codec });
@@ -485,7 +485,7 @@ const rich = graph("rich", {
   .edge("joined", "sign")
   .edge("sign", END);
 
-test("a fork from any step ends as its origin did: spreads, waiting joins, retries, tasks, children and chance", async () => {
+test("a fork from any step ends like its origin: spreads, waiting joins, retries, tasks, children and randomness", async () => {
   using stores = openStores();
   await using engine = await createTestEngine({ store: stores.source, definitions: [price, audit, rich] });
   const run = await engine.start(rich, {}, { id: "r" });
@@ -543,7 +543,7 @@ test("a fork that is killed at every commit ends the same", async () => {
   for (let at = 1; at <= commits; at += 1) expect((await killing(at)).log).toEqual(log);
 }, 120_000);
 
-test("channels of any name, and values of any kind of data, go through checkpoints, forks and diffs", async () => {
+test("channels of any name and values of every data type survive checkpoints, forks and diffs", async () => {
   const odd = graph("odd", {
     state: {
       $: last(1),

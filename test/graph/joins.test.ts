@@ -33,7 +33,7 @@ test("skipped branch and unequal branches: the join fires exactly once in both",
   ]);
 });
 
-test("a join leads there by itself, and an edge of a node's own goes before it", async () => {
+test("a join adds its own edges, and an explicit edge takes precedence", async () => {
   const g = graph("ways", { state: { log: append<string>() } })
     .node("a", async () => ({ log: ["a"] }))
     .node("b", async () => ({ log: ["b"] }))
@@ -47,7 +47,7 @@ test("a join leads there by itself, and an edge of a node's own goes before it",
   expect((await (await engine.start(g, {})).result()).log.toSorted()).toEqual(["a", "b", "c", "x"]);
 });
 
-test("all items of a spread arrive as one, whatever their number, and none at all lets the join go", async () => {
+test("all items of a spread count as one arrival, and an empty spread does not block the join", async () => {
   const g = graph("spreads", { state: { items: last<number>(0), seen: append<number>(), joined: last(0) } })
     .node("each", async (_ctx, _state, item: number) => ({ seen: [item] }))
     .node("other", async () => {})
@@ -86,7 +86,7 @@ test("the r-th activation of a join in a loop takes the r-th arrival of each", a
   expect(new Set(draws).size).toBe(3);
 });
 
-test("a node that arrives twice before the other arrives once is kept for the next round", async () => {
+test("the second arrival of a node waits for the next round of the join", async () => {
   const g = graph("rounds", { state: { n: last(0), log: append<string>() } })
     .node("ping", async (_ctx, state) => ({ n: state.n + 1, log: ["ping"] }))
     .node("slow1", async () => {})
@@ -105,7 +105,7 @@ test("a node that arrives twice before the other arrives once is kept for the ne
   expect(log).toEqual(["ping", "ping", "pong", "meet", "meet"]);
 });
 
-test("a join waits for one further up before it is let go", async () => {
+test("a join waits for an earlier join before it fires", async () => {
   const g = graph("chained", { state: { log: append<string>() } })
     .node("a", async () => ({ log: ["a"] }))
     .node("b", async () => ({ log: ["b"] }))
@@ -158,7 +158,7 @@ test.each<[string, (g: any) => unknown, RegExp]>([
   ],
   ["a timeout of nothing", (g) => g.node("t", { timeout: 0 }, async () => {}), /timeout/],
   ["a step limit of nothing", () => graph("g", { state: {}, maxSteps: 0 }), /maxSteps/],
-])("refused before a run starts: %s", async (_what, build, message) => {
+])("rejected before a run starts: %s", async (_what, build, message) => {
   const start = graph("g", { state: {} })
     .node("a", async () => {})
     .node("b", async () => {})

@@ -28,7 +28,7 @@ async function typesOf(run: { journal(): AsyncIterable<JournalEntry> }): Promise
   return (await entriesOf(run)).map(({ type, command }) => (command === undefined ? type : `${type} ${command}`));
 }
 
-test("a node that fails for good ends the run, tells its siblings, keeps what they finish, and leaves no checkpoint", async () => {
+test("a node that fails its last attempt fails the run, aborts its siblings, keeps their results, and leaves no checkpoint", async () => {
   const gate = createGate();
   const told: string[] = [];
   const g = graph("fails", { state: { seen: append<string>() } })
@@ -63,7 +63,7 @@ test("a node that fails for good ends the run, tells its siblings, keeps what th
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("of several failures the one first in fold order is the run's", async () => {
+test("the first failure in fold order is the run's failure", async () => {
   const gate = createGate();
   const g = graph("fails", { state: {} })
     .node("slow", async () => {
@@ -82,7 +82,7 @@ test("of several failures the one first in fold order is the run's", async () =>
   expect(await rejection(run.result())).toMatchObject({ cause: { message: "slow failed" } });
 });
 
-test("a sibling that does not stop is given up after a while", async () => {
+test("a sibling that ignores the abort is abandoned after a while", async () => {
   const gate = createGate();
   const g = graph("fails", { state: {} })
     .node("deaf", { timeout: "1 day" }, async () => gate.wait())
@@ -98,7 +98,7 @@ test("a sibling that does not stop is given up after a while", async () => {
   gate.open();
 }, 20_000);
 
-test("what a sibling waits for is let go when another node fails, and what it asks for then is refused", async () => {
+test("the waits of a sibling are dropped when another node fails, and its further calls are rejected", async () => {
   const gate = createGate();
   const refused: unknown[] = [];
   const note = (error: unknown): void => void refused.push((error as { code: string }).code);
@@ -121,7 +121,7 @@ test("what a sibling waits for is let go when another node fails, and what it as
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("items that have not begun when a node fails do not begin", async () => {
+test("items that have not started when a node fails do not start", async () => {
   let ran = 0;
   const g = graph("fails", { state: {}, maxConcurrentNodes: 1 })
     .node("each", async (_ctx, _state, item: number) => {
@@ -136,7 +136,7 @@ test("items that have not begun when a node fails do not begin", async () => {
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a sibling between two attempts is not tried again when another node fails", async () => {
+test("a sibling between two attempts is not retried when another node fails", async () => {
   let tries = 0;
   const failed = createGate();
   const g = graph("fails", { state: {} })
@@ -157,7 +157,7 @@ test("a sibling between two attempts is not tried again when another node fails"
   expect(tries).toBe(1);
 });
 
-test("a cancel reaches nodes at work within a second: signals abort, waits reject, the run ends cancelled", async () => {
+test("a cancel reaches running nodes within a second: signals abort, waits reject, and the run ends cancelled", async () => {
   const at = createGate();
   const heard: string[] = [];
   const g = graph("long", { state: {}, ports: { never: promise() } })
@@ -204,7 +204,7 @@ test("a cancelled run takes no further step, also when it was not in memory", as
   expect(steps).not.toContain("two");
 });
 
-test("a node that waits does not keep its run from pausing, and goes on when it is resumed", async () => {
+test("a waiting node does not prevent a pause, and continues after resume", async () => {
   let calls = 0;
   const g = graph("asks", { state: { name: last("") }, ports: { name: promise<string>() } })
     .node("ask", async (ctx) => {
@@ -226,7 +226,7 @@ test("a node that waits does not keep its run from pausing, and goes on when it 
   expect(await run.result()).toEqual({ name: "Ada 1" });
 });
 
-test("a paused run starts no node; one at work may finish", async () => {
+test("a paused run starts no node; a running one may finish", async () => {
   const gate = createGate();
   const ran: string[] = [];
   const g = graph("steps", { state: {} })
@@ -251,7 +251,7 @@ test("a paused run starts no node; one at work may finish", async () => {
   expect(ran).toEqual(["one", "two"]);
 });
 
-test("a run whose nodes wait for days is held by nobody, and a node that goes on by itself gets its turn back", async () => {
+test("a run whose nodes wait for days is released, and a node that continues on its own gets the turn back", async () => {
   const gate = createGate();
   const g = graph("mixed", { state: { got: append<string>() }, ports: { name: promise<string>() } })
     .node("both", { timeout: "1 day" }, async (ctx) => {
@@ -273,7 +273,7 @@ test("a run whose nodes wait for days is held by nobody, and a node that goes on
   expect(await source.store.check()).toEqual([]);
 });
 
-test("a node that ends, fails an attempt or emits while its run is given back is heard all the same", async () => {
+test("a node that ends, fails an attempt or emits while its run is being released is not lost", async () => {
   const gate = createGate();
   let tries = 0;
   const g = graph("mixed", {
@@ -301,7 +301,7 @@ test("a node that ends, fails an attempt or emits while its run is given back is
   expect(words).toEqual(["before the failure"]);
 });
 
-test("after a crash a node is run again, and what it had recorded in this attempt is served", async () => {
+test("after a crash a node runs again, and the journal answers the calls of its attempt", async () => {
   const calls: string[] = [];
   const other = task("other", () => {
     calls.push("task");
@@ -384,7 +384,7 @@ test("MaxAttempts counts the first try: 3 executions with attempt 1, 2, 3, then 
   expect(seen).toEqual(["once"]);
 });
 
-test("a node has 30 seconds unless it says otherwise, and waiting for something durable does not count", async () => {
+test("the default timeout of a node is 30 seconds, and durable waits do not count", async () => {
   const g = graph("slow", { state: { n: last(0) }, ports: { go: promise<number>() } })
     .node("waits", async (ctx) => {
       const n = await ctx.promise("go");
@@ -401,7 +401,7 @@ test("a node has 30 seconds unless it says otherwise, and waiting for something 
   expect(await patient.result()).toEqual({ n: 1 });
 });
 
-test("a node that works longer than its timeout fails, and its code is told", async () => {
+test("a node that exceeds its timeout fails, and its signal aborts", async () => {
   const told = createGate<string>();
   const g = graph("slow", { state: {} })
     .node("works", { timeout: 20 }, async (ctx) => {
@@ -415,7 +415,7 @@ test("a node that works longer than its timeout fails, and its code is told", as
   expect(await told.opened).toBe("ATTEMPT_TIMEOUT");
 });
 
-test("code of an attempt that is over is not heard any more", async () => {
+test("code of an attempt that has ended is ignored", async () => {
   const gate = createGate();
   let late = 0;
   const g = graph("slow", { state: { n: last(0) } })
@@ -438,7 +438,7 @@ test("code of an attempt that is over is not heard any more", async () => {
   expect((await typesOf(run)).filter((type) => type.includes("Node(1.0)#"))).toEqual([]);
 });
 
-test("keys for the outside are the same in every attempt and different for every call", async () => {
+test("idempotency keys are the same in every attempt and different for every call", async () => {
   const keys: string[][] = [[], []];
   const g = graph("keys", { state: {} })
     .node("calls", { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {
@@ -457,7 +457,7 @@ test("keys for the outside are the same in every attempt and different for every
   expect(new Set(keys[0]).size).toBe(3);
 });
 
-test("a node that requires idempotency hands out the key its function makes of the state", async () => {
+test("a node that requires idempotency has the key that its function computes from the state", async () => {
   let key = "";
   const g = graph("keys", { state: { order: last("o-1") } })
     .node(
@@ -471,7 +471,7 @@ test("a node that requires idempotency hands out the key its function makes of t
   expect(key).toBe("pay-o-1");
 });
 
-test("workflows and graphs are children of nodes, graphs are children of workflows, each with an id of its own", async () => {
+test("workflows and graphs can be children of nodes, and graphs children of workflows, each with its own id", async () => {
   const leaf = graph("leaf", { state: { n: last(0) }, output: (state) => state.n * 2 })
     .node("double", async (_ctx, state) => ({ n: state.n }))
     .edge(START, "double");
@@ -526,7 +526,7 @@ test("a graph is started by a schedule", async () => {
   expect(await engine.get(g, started!.id).result()).toEqual({ n: 5 });
 });
 
-test("a person's decision may come inside try and catch", async () => {
+test("a node can wait for a person's decision inside try and catch", async () => {
   const caught: unknown[] = [];
   const g = graph("asks", { state: { ok: last<boolean | null>(null) }, ports: { ok: promise<boolean>() } })
     .node("ask", async (ctx) => {
@@ -548,7 +548,7 @@ test("a person's decision may come inside try and catch", async () => {
   expect(await run.result()).toEqual({ ok: true });
 });
 
-test("a decision that came while a node ended is still there for a later one, after a crash too", async () => {
+test("a decision that arrives while a node ends is available to a later node, also after a crash", async () => {
   const g = graph("asks", { state: { big: last(""), said: last("") }, ports: { word: promise<string>() } })
     .node("grow", async () => ({ big: "x".repeat(40_000) }))
     .node("grow more", async (ctx) => {
@@ -573,7 +573,7 @@ test("a decision that came while a node ended is still there for a later one, af
   expect(await source.store.check()).toEqual([]);
 });
 
-test("an undo is refused inside a node", async () => {
+test("a node cannot register an undo", async () => {
   const g = graph("undoes", { state: {} })
     .node("books", async (ctx) => {
       await ctx.run("book", () => 1, { undo: async () => {} });
@@ -583,7 +583,7 @@ test("an undo is refused inside a node", async () => {
   expect(await rejection((await engine.start(g, {})).result())).toMatchObject({ cause: { code: "USAGE" } });
 });
 
-test("an engine that closes lets a node at work finish, and does not wait for one that waits", async () => {
+test("closing an engine lets a running node finish, and does not wait for a waiting one", async () => {
   const gate = createGate();
   let finished = false;
   const g = graph("works", { state: {}, ports: { never: promise() } })
@@ -603,7 +603,7 @@ test("an engine that closes lets a node at work finish, and does not wait for on
   expect(finished).toBe(true);
 });
 
-test("an engine that closes keeps the call a node waits for, and does not wait for the node", async () => {
+test("closing an engine stores the call that a node waits for, and does not wait for the node", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const gate = createGate<string>();
@@ -631,7 +631,7 @@ test("an engine that closes keeps the call a node waits for, and does not wait f
   expect(called).toEqual(["first", "second"]);
 });
 
-test("a node goes where it says, and not where there is nothing", async () => {
+test("a node continues with its goto, and a goto to an unknown node fails", async () => {
   const g = graph("goes", { state: { way: append<string>() } })
     .node("a", async () => goto(["b", "c"], { way: ["a"] }))
     .node("b", async () => ({ way: ["b"] }))
@@ -645,7 +645,7 @@ test("a node goes where it says, and not where there is nothing", async () => {
   expect(await rejection((await engine.start(lost, {})).result())).toMatchObject({ cause: { code: "BAD_GRAPH" } });
 });
 
-test("a node may return what ctx.label gives: nothing", async () => {
+test("a node may return the result of ctx.label, which is undefined", async () => {
   const g = graph("labelled", { state: { n: last(0) } })
     .node("a", async (ctx) => ctx.label("done"))
     .edge(START, "a");
@@ -656,7 +656,7 @@ test("a node may return what ctx.label gives: nothing", async () => {
   expect(steps.map(({ data }) => (data as { label?: string }).label)).toEqual([undefined, "done"]);
 });
 
-test("user SQL of a node is in the store once, with the entry that says so", async () => {
+test("user SQL of a node is applied once, together with its entry", async () => {
   const g = graph("writes", { state: { ids: append<number>() } })
     .node("each", async (ctx, _state, item: number) => {
       const id = await ctx.tx("insert", sqlite, (db) => {
@@ -675,7 +675,7 @@ test("user SQL of a node is in the store once, with the entry that says so", asy
   expect(crashes).toBeGreaterThan(5);
 }, 60_000);
 
-test("runs whose nodes wait are kept in memory up to a thousand; the others are run again when their answer comes", async () => {
+test("up to a thousand runs with waiting nodes stay in memory; the others run their nodes again when the answer arrives", async () => {
   let began = 0;
   const g = graph("waits", { state: { n: last(0) }, ports: { go: promise<number>() } })
     .node("waits", async (ctx) => {

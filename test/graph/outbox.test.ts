@@ -75,7 +75,7 @@ test("an attempt that fails sends nothing; the one that succeeds sends under the
   expect(await keysOf(3)).toEqual(at);
 });
 
-test("a node that is stopped, cancelled or fails for good sends nothing, and after a retry once, under the same key", async () => {
+test("a node that is aborted, cancelled or fails its last attempt sends nothing, and after a retry sends once, under the same key", async () => {
   const { arrived, mail } = ledger();
   let broken = true;
   const gate = createGate();
@@ -180,7 +180,7 @@ test("outbox crash consistency: killed at every commit, each message of each nod
   expect([...received.values()].map(String).toSorted()).toEqual(expected.toSorted());
 }, 120_000);
 
-test("messages of a graph come in the order of its steps, and each in the order its node sent", async () => {
+test("messages of a graph are delivered in the order of its steps, and within a node in the order it sent them", async () => {
   const { arrived, mail } = ledger();
   const g = graph("steps", { state: { n: last(0) } })
     .node("say", async (ctx, state) => {
@@ -199,7 +199,7 @@ test("messages of a graph come in the order of its steps, and each in the order 
   expect((await collect(run.journal())).filter(({ type }) => type === "MessageSent")).toHaveLength(6);
 });
 
-test("a fork sends what its own steps send, under keys of its own; what was sent before it is not sent again", async () => {
+test("a fork sends the messages of its own steps, under its own keys; earlier messages are not sent again", async () => {
   const { arrived, mail } = ledger();
   const g = graph("forks", { state: { n: last(0) } })
     .node("one", async (ctx) => {

@@ -6,7 +6,7 @@ import { recordedIO } from "reprise/checkpoints";
 import { createTestEngine } from "reprise/testing";
 import { createGate, rejection } from "../engine/world.ts";
 
-test("ctx.run in a node records request, response, the response's hash and how long it took", async () => {
+test("ctx.run in a node records request, response, the hash of the response and the duration", async () => {
   const gate = createGate<{ text: string }>();
   const g = graph("calls", { state: { text: last("") } })
     .node("call_llm", async (ctx) => {
@@ -40,7 +40,7 @@ test("ctx.run in a node records request, response, the response's hash and how l
   ]);
 });
 
-test("calls are told apart by step, path, attempt and call index", async () => {
+test("calls are identified by step, path, attempt and call index", async () => {
   const g = graph("calls", { state: { log: append<string>() } })
     .node("each", { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx, _state, item: string) => {
       const first = await ctx.run("ask", item, (_op, asked) => `${asked} ${ctx.attempt}`);
@@ -77,7 +77,7 @@ test("calls are told apart by step, path, attempt and call index", async () => {
   expect(failed).not.toHaveProperty("response");
 });
 
-test("how long a call took is no part of the chain: two runs that differ only in it have one digest", async () => {
+test("the duration of a call is not part of the chain: two runs that differ only in it have one digest", async () => {
   const waits: number[] = [0, 5_000];
   const gates = waits.map(() => createGate());
   let at = 0;
@@ -103,7 +103,7 @@ test("how long a call took is no part of the chain: two runs that differ only in
   expect(digests.size).toBe(1);
 });
 
-test("a failed attempt of a call or a node says how long it took, too", async () => {
+test("a failed attempt of a call or a node has a duration, too", async () => {
   const gate = createGate();
   const g = graph("calls", { state: {} })
     .node("call", { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {

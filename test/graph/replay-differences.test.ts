@@ -178,21 +178,18 @@ const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] 
   ],
 ];
 
-test.each(OTHERS)(
-  "a replay notices %s, and a lenient one goes on with what was recorded",
-  async (_what, now, found) => {
-    using stores = openStores();
-    const output = await record(stores, build());
-    expect(await replay(stores, build())).toMatchObject({ status: "same", calls: { recorded: 2, live: 0 } });
-    const strict = await replay(stores, build(now));
-    expect(strict).toMatchObject({ status: "mismatch", step: 1, ...found });
-    const lenient = await replay(stores, build(now), { strict: false });
-    expect(lenient).toMatchObject({ status: "same", end: { status: "completed", output } });
-    expect(lenient.status === "same" && lenient.warnings?.[0]).toMatchObject({ step: 1, ...found });
-  },
-);
+test.each(OTHERS)("a replay finds %s, and a lenient one continues with the recording", async (_what, now, found) => {
+  using stores = openStores();
+  const output = await record(stores, build());
+  expect(await replay(stores, build())).toMatchObject({ status: "same", calls: { recorded: 2, live: 0 } });
+  const strict = await replay(stores, build(now));
+  expect(strict).toMatchObject({ status: "mismatch", step: 1, ...found });
+  const lenient = await replay(stores, build(now), { strict: false });
+  expect(lenient).toMatchObject({ status: "same", end: { status: "completed", output } });
+  expect(lenient.status === "same" && lenient.warnings?.[0]).toMatchObject({ step: 1, ...found });
+});
 
-test("a replay notices another end, and a lenient one says how the code ends today", async () => {
+test("a replay finds another end, and a lenient one returns how the code ends now", async () => {
   using stores = openStores();
   await record(stores, build());
   const now = build({ output: (state) => state.log });
@@ -208,7 +205,7 @@ test("a replay notices another end, and a lenient one says how the code ends tod
   });
 });
 
-test("live nodes make their calls again: the same answers are the same, another one is a mismatch with both", async () => {
+test("live nodes make their calls again: equal answers pass, and another answer is a mismatch with both values", async () => {
   using stores = openStores();
   let calls = 0;
   let answer = "yes";
@@ -244,7 +241,7 @@ test("live nodes make their calls again: the same answers are the same, another 
   expect(await rejection(replay(stores, build2(), { live: ["three"] }))).toMatchObject({ code: "BAD_OPTIONS" });
 });
 
-test("a node that is not recordable is not run: its recorded result counts", async () => {
+test("a node that is not recordable does not run: its recorded result counts", async () => {
   using stores = openStores();
   let ran = 0;
   const g = graph("writes", { state: { n: last(0) } })
@@ -264,7 +261,7 @@ test("a node that is not recordable is not run: its recorded result counts", asy
   expect(ran).toBe(1);
 });
 
-test("a node that reaches for the network past ctx.run is caught before anything leaves, and named", async () => {
+test("a node that uses the network without ctx.run is caught by name before anything is sent", async () => {
   let requests = 0;
   const server = createServer((_request, response) => {
     requests += 1;
@@ -301,7 +298,7 @@ test("a node that reaches for the network past ctx.run is caught before anything
   }
 });
 
-test("an attempt whose time was up, a sibling that was told to stop and a cancelled run replay to the same", async () => {
+test("a timed-out attempt, an aborted sibling and a cancelled run replay to the same result", async () => {
   const hangs = createGate();
   const g = graph("slow", { state: { n: last(0) } })
     .node("slow", { timeout: 1_000, retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {
@@ -336,7 +333,7 @@ test("an attempt whose time was up, a sibling that was told to stop and a cancel
   expect(await cancelled.replay()).toMatchObject({ status: "same", end: { status: "cancelled" } });
 });
 
-test("code that waits for something of its own between its calls is waited for", async () => {
+test("a replay waits for code that waits for a local promise between its calls", async () => {
   const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2));
   const g = graph("own", { state: { log: append<string>() } })
     .node("each", async (ctx, _state, item: number) => {
@@ -357,7 +354,7 @@ test("code that waits for something of its own between its calls is waited for",
   expect(await run.replay()).toMatchObject({ status: "same", end: { output } });
 });
 
-test("a run that has not ended replays as far as it has got, without calling what is at work", async () => {
+test("a run that has not ended replays as far as its journal, without making its open calls", async () => {
   const gate = createGate();
   let calls = 0;
   const g = graph("going", { state: { n: last(0) } })
@@ -380,7 +377,7 @@ test("a run that has not ended replays as far as it has got, without calling wha
   expect(calls).toBe(3);
 });
 
-test("a fork replays from the checkpoint it was made from, and against its own journal", async () => {
+test("a fork replays from its first checkpoint, against its own journal", async () => {
   const g = graph("forked", { state: { log: append<string>(), n: last(0) } })
     .node("add", async (ctx, { n }) => {
       const drawn = ctx.random();
@@ -399,7 +396,7 @@ test("a fork replays from the checkpoint it was made from, and against its own j
   expect(await fork.verify()).toMatchObject({ status: "same" });
 });
 
-test("options of a replay that make no sense are refused", async () => {
+test("invalid options of a replay are rejected", async () => {
   const definition = build();
   await using engine = await createTestEngine({ definitions: [definition, price] });
   const run = engine.get(definition, "none");
@@ -407,7 +404,7 @@ test("options of a replay that make no sense are refused", async () => {
     expect(await rejection(run.replay(options as never))).toMatchObject({ code: "BAD_OPTIONS" });
 });
 
-test("a golden run of a graph replays from its file against today's code, forks included, and a change is named", async () => {
+test("a golden run of a graph replays from its file against the current code, also for forks, and a change is named", async () => {
   using folder = createFolder();
   const file = folder.file("golden.json");
   const forked = folder.file("fork.json");

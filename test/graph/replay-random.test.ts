@@ -87,7 +87,7 @@ function drawGraph(seed: number) {
     .edge("end", "begin");
 }
 
-test("random graphs with calls, failures, retries and spreads replay to the same after crashes anywhere; a changed byte is noticed", async () => {
+test("random graphs with calls, failures, retries and spreads replay to the same result after crashes anywhere; a changed byte is found", async () => {
   for (let seed = 1; seed <= 24; seed += 1) {
     const where = `seed ${seed}`;
     const chance = randomSource(seed * 7_919);

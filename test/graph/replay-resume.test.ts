@@ -41,7 +41,7 @@ function counting() {
   return { definition, definitions: [definition, price, sign] as const, live, change: (to: string) => (suffix = to) };
 }
 
-test("resume: steps before the checkpoint are served, those after it are live, and the store is as before", async () => {
+test("resume: steps before the checkpoint come from the journal, those after it are live, and the store is unchanged", async () => {
   const { definition, definitions, live, change } = counting();
   const mails: unknown[] = [];
   using stores = openStores();
@@ -79,7 +79,7 @@ test("resume: steps before the checkpoint are served, those after it are live, a
   expect(mails).toHaveLength(3);
 });
 
-test("resume: what nobody has answered ends the replay where it waits; what was answered is answered again", async () => {
+test("resume: an unanswered wait ends the replay, and an answered one is answered again", async () => {
   const { definition, definitions, live } = counting();
   await using engine = await createTestEngine({ definitions });
   const run = await engine.start(definition, {});
@@ -97,7 +97,7 @@ test("resume: what nobody has answered ends the replay where it waits; what was 
   expect(await run.replay({ mode: "resume", from: 1 })).toMatchObject({ end: { status: "completed", output } });
 });
 
-test("resume: code that does not agree with the recorded part goes no further, and a failure after it is told", async () => {
+test("resume: code that differs from the recorded part stops there, and a failure after it is reported", async () => {
   let calls = 0;
   const build = (request: string, fails = false) =>
     graph("two", { state: { log: append<string>() } })
@@ -130,7 +130,7 @@ test("resume: code that does not agree with the recorded part goes no further, a
   expect(calls).toBe(3);
 });
 
-test("resume is refused where it makes no sense", async () => {
+test("resume is rejected with invalid options", async () => {
   const plain = workflow("plain", async (ctx) => ctx.run("x", () => 1));
   const { definition, definitions } = counting();
   await using engine = await createTestEngine({ definitions: [...definitions, plain] });

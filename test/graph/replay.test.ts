@@ -109,7 +109,7 @@ test("lookup by attempt: attempt 1 failed, attempt 2 succeeded, and the replay s
   expect(calls).toBe(2);
 });
 
-test("ctx.now in a node is when it began, then when its last answer came; a replay sees the same, also after a crash", async () => {
+test("ctx.now in a node is the time of its start, then of its last answer; a replay sees the same, also after a crash", async () => {
   const gates = Array.from({ length: 4 }, () => createGate());
   const seen: string[] = [];
   let calls = 0;
@@ -195,7 +195,7 @@ test("a replay makes no call at all: in a process without network it ends in the
   expect(requests).toBe(4);
 });
 
-test("a node that waits for a person inside try and catch is not thrown at: after a crash it goes on waiting, and replays", async () => {
+test("a wait for a person inside try and catch does not throw: after a crash the node waits again, and replays", async () => {
   const caught: unknown[] = [];
   let before = 0;
   const g = graph("approval", { state: { log: append<string>() }, ports: { ok: promise<{ by: string }>() } })
@@ -238,7 +238,7 @@ test("a node that waits for a person inside try and catch is not thrown at: afte
   expect(before).toBe(2);
 });
 
-test("a race inside a node has the same winner when the node is run again after a crash", async () => {
+test("a race inside a node has the same winner when the node runs again after a crash", async () => {
   const slow = createGate();
   const g = graph("racing", { state: { log: append<string>() }, ports: { early: promise<string>(), go: promise() } })
     .node("race", async (ctx) => {

@@ -1,4 +1,4 @@
-// Retrying a graph: of the step that failed, the items without a result run again, from the same checkpoint (G12).
+// Retrying a graph: of the step that failed, the items without a result run again, from the same checkpoint (rules.G12).
 
 import { expect, test } from "vitest";
 import { append, channel, END, graph, last, promise, START, stream, task, workflow } from "reprise";
@@ -56,7 +56,7 @@ test("only the items of the failed step without a result run again; finished one
   ]);
 });
 
-test("a node run again begins with its first attempt and the same key, and is served nothing of the life before", async () => {
+test("a node that runs again starts with its first attempt and the same key, and gets no recordings of the earlier epoch", async () => {
   const seen: string[] = [];
   const keys = new Set<string>();
   let broken = true;
@@ -97,7 +97,7 @@ test("a node run again begins with its first attempt and the same key, and is se
   expect(await source.store.check()).toEqual([]);
 });
 
-test("a step can fail and be retried again and again, and each life is served its own recordings after a crash", async () => {
+test("a step can fail and be retried repeatedly, and each epoch gets its own recordings after a crash", async () => {
   const calls: string[] = [];
   let life = 0;
   const g = graph("stubborn", { state: { got: append<string>() }, ports: { go: promise<string>() } })
@@ -129,7 +129,7 @@ test("a step can fail and be retried again and again, and each life is served it
   expect(await source.store.check()).toEqual([]);
 });
 
-test("after MAX_STEPS_EXCEEDED a retry goes on with the code that allows more, from the last checkpoint", async () => {
+test("after MAX_STEPS_EXCEEDED a retry continues from the last checkpoint with code that allows more steps", async () => {
   const ran: number[] = [];
   const loop = (maxSteps: number) =>
     graph("loop", { state: { n: last(0) }, maxSteps })
@@ -159,7 +159,7 @@ test("after MAX_STEPS_EXCEEDED a retry goes on with the code that allows more, f
   expect(await again.verify()).toMatchObject({ status: "same" });
 });
 
-test("after a reducer that threw, a retry folds the kept results with today's code and runs no node", async () => {
+test("after a reducer threw, a retry folds the stored results with the current code and runs no node", async () => {
   let ran = 0;
   let broken = true;
   const add = (sum: number, n: number): number => {
@@ -184,7 +184,7 @@ test("after a reducer that threw, a retry folds the kept results with today's co
   expect(await source.store.check()).toEqual([]);
 });
 
-test("a change the graph has no channel for, and a way to no node, fail their node: a retry runs it again", async () => {
+test("an unknown channel and an unknown goto target fail their node, and a retry runs it again", async () => {
   let broken = true;
   const g = graph("strays", { state: { n: last(0) } })
     .node("wrong", async () => (broken ? ({ typo: 1 } as object) : { n: 1 }))
@@ -200,7 +200,7 @@ test("a change the graph has no channel for, and a way to no node, fail their no
   expect(await Promise.all(runs.map((run) => run.result()))).toEqual([{ n: 1 }, { n: 2 }]);
 });
 
-test("a graph that missed its deadline gets it anew, also when a checkpoint keeps the whole state meanwhile", async () => {
+test("a retried graph gets its full deadline again, also with a snapshot in between", async () => {
   const ran: string[] = [];
   let slow = true;
   const g = graph("late", { state: { big: last("") }, ports: { never: promise() }, deadline: "1 hour" })
@@ -235,7 +235,7 @@ test("a graph that missed its deadline gets it anew, also when a checkpoint keep
   expect(await source.store.check()).toEqual([]);
 });
 
-test("a port whose rejection made a node fail is open again after the retry, the others keep what they were told", async () => {
+test("a promise whose rejection failed a node is open again after the retry, and the others keep their values", async () => {
   const g = graph("asks", {
     state: { big: last(""), said: append<string>() },
     ports: { first: promise<string>(), second: promise<string>() },
@@ -319,7 +319,7 @@ test("a failed graph is retried with the workflow that waits for it, from its ow
   expect(await source.store.check()).toEqual([]);
 });
 
-test("what an abandoned life still does is not heard in the next", async () => {
+test("code of an abandoned epoch does not affect the next one", async () => {
   const gate = createGate();
   const spilled = createGate();
   let life = 0;

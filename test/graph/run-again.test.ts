@@ -10,7 +10,7 @@ const upper = task("upper", async (_ctx, text: string) => text.toUpperCase());
 const reversed = workflow("reversed", async (_ctx, text: string) => [...text].toReversed().join(""));
 
 test.each(["run", "task", "child"] as const)(
-  "a node that asks ctx.%s for something else after a crash is not given the recorded answer: the run stops, names both and goes on with the right code",
+  "a node that calls ctx.%s with another request after a crash gets no recorded answer: the run stops, names both requests and continues with the right code",
   async (way) => {
     let question = "old";
     let asked = 0;
@@ -62,7 +62,7 @@ test.each(["run", "task", "child"] as const)(
   },
 );
 
-test("a call that failed and is to be tried again is not tried again with another request", async () => {
+test("a failed call that is due for a retry is not retried with another request", async () => {
   let question = "old";
   const seen: string[] = [];
   const g = graph("tries", { state: { answer: last("") } })
@@ -93,7 +93,7 @@ test("a call that failed and is to be tried again is not tried again with anothe
   expect(seen).toEqual(["old 1", "old 2"]);
 });
 
-test("what a promise shows, and for how long it waits, may be another after a crash: the answer is the port's", async () => {
+test("the show value and the timeout of a promise may change after a crash: the answer stays", async () => {
   let show = "old";
   const g = graph("shows", { state: { answer: last("") }, ports: { go: promise<string>() } })
     .node("ask", async (ctx) => ({ answer: (await ctx.promise("go", { show, timeout: show.length * 1000 })) ?? "" }))
@@ -108,7 +108,7 @@ test("what a promise shows, and for how long it waits, may be another after a cr
   expect(await run.result()).toEqual({ answer: "yes" });
 });
 
-test("calls that follow calls in parallel get their own answers and keys after a crash, whoever was faster", async () => {
+test("calls that follow parallel calls get their own answers and keys after a crash, whichever finished first", async () => {
   let armed = false;
   const dead: { crash?: () => Promise<void> } = {};
   using stores = openStores(async (writes, apply) => {
@@ -155,7 +155,7 @@ test("calls that follow calls in parallel get their own answers and keys after a
   expect(await run.replay()).toMatchObject({ status: "same" });
 });
 
-test("what came for other nodes does not change the time of a node that is run again", async () => {
+test("messages for other nodes do not change the time of a node that runs again", async () => {
   const times: number[] = [];
   const g = graph("times", { state: { n: last(0) }, ports: { other: promise(), go: promise() } })
     .node("asks", async (ctx) => {
@@ -182,7 +182,7 @@ test("what came for other nodes does not change the time of a node that is run a
   expect(await run.replay()).toMatchObject({ status: "same" });
 });
 
-test("code that has changed and no longer asks for what it got first goes on", async () => {
+test("changed code that no longer makes its first call continues", async () => {
   const build = (isOld: boolean) =>
     graph("changed", { state: { out: append<string>() }, ports: { go: promise<string>(), end: promise() } })
       .node("asks", async (ctx) => {
@@ -211,7 +211,7 @@ test("code that has changed and no longer asks for what it got first goes on", a
   expect(await run.result()).toEqual({ out: ["went"] });
 });
 
-test("what a node had got before a crash it gets before anything new", async () => {
+test("a node gets the answers from before a crash before new ones", async () => {
   const numbers = Array.from({ length: 20 }, (_, n) => n);
   const gate = createGate();
   let lives = 0;

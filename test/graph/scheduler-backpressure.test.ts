@@ -1,4 +1,4 @@
-// Backpressure (G5): the bound is on memory and concurrency, never on completion; and a wait that is too long pauses the run.
+// Backpressure (rules.G5): the bound is on memory and concurrency, never on completion; and a wait that is too long pauses the run.
 
 import { expect, test } from "vitest";
 import { append, createClient, createEngine, graph, last, promise, START, type Duration } from "reprise";
@@ -23,7 +23,7 @@ function narrow(gates: readonly Gate[], options: { backpressureTimeout?: Duratio
 
 const gatesOf = (count: number): Gate[] => Array.from({ length: count }, () => createGate());
 
-test("a step whose items wait for room longer than backpressureTimeout is paused, with the reason, and goes on when it is resumed", async () => {
+test("a run whose items wait for room longer than backpressureTimeout is paused with the reason, and continues after resume", async () => {
   const gates = gatesOf(4);
   const source = storeAround((_writes, apply) => apply());
   using watched = watchEvents();
@@ -66,7 +66,7 @@ test("a step whose items wait for room longer than backpressureTimeout is paused
   expect((await run.verify()).status).toBe("same");
 });
 
-test("resumed while its node is still at work it waits anew, and is paused again", async () => {
+test("a run that is resumed while its node still runs waits again, and is paused again", async () => {
   const gates = gatesOf(3);
   const g = narrow(gates);
   await using engine = await createTestEngine({ definitions: [g] });
@@ -103,7 +103,7 @@ test("a crash before the pause is durable leaves the run running; after it the r
   expect(await run.result()).toEqual({ got: [0, 1, 2] });
 });
 
-test("no wait, no pause: where all items have room, where they go on in time, and where nothing was said", async () => {
+test("a run is not paused if all items have room, if they get room in time, or without the option", async () => {
   const roomy = gatesOf(2);
   const endless = gatesOf(3);
   const wide = narrow(roomy, { depth: 1 });
@@ -141,7 +141,7 @@ test("a failure ends the wait: the run fails with its error and is not paused", 
   expect((await run.info()).status).toBe("failed");
 });
 
-test("a run that nobody holds, because its nodes wait for a person, is paused all the same", async () => {
+test("a released run whose nodes wait for a person is paused, too", async () => {
   const g = graph("asks", {
     state: { got: append<number>() },
     ports: { go: promise<number>() },

@@ -97,7 +97,7 @@ test("backoff: a node waits base·2^attempt and less than a base more, never abo
   expect(await delaysOf("run-2")).not.toEqual(delays);
 });
 
-test("a policy without `retryable` repeats everything but a FatalError", async () => {
+test("a policy without `retryable` retries every error except FatalError", async () => {
   const tries: string[] = [];
   const g = graph("flaky", { state: {} })
     .node("each", { retry: { maxAttempts: 3, baseDelay: 1, maxDelay: 1 } }, async (ctx, _state, item: string) => {
@@ -113,7 +113,7 @@ test("a policy without `retryable` repeats everything but a FatalError", async (
   expect(tries).toEqual(["fatal 1"]);
 });
 
-test("items are dispatched in ascending order key when the frontier has room for all, and never more at once than allowed", async () => {
+test("items are dispatched in ascending order key if the frontier has room for all, and never more concurrently than allowed", async () => {
   const began: number[] = [];
   const g = graph("wide", { state: { n: append<number>() }, maxConcurrentNodes: 1, queueDepth: 1_000 })
     .node("each", async (_ctx, _state, item: number) => {

@@ -23,7 +23,7 @@ function schedulerEvents(events: readonly RepriseEvent[]): readonly SchedulerEve
   return events.filter((event): event is SchedulerEvent => event.event === "scheduler");
 }
 
-test("bounded concurrency metrics: in a run of 500 nodes no sample shows more at work than allowed, and the six figures match an independent count", async () => {
+test("bounded concurrency metrics: in a run of 500 nodes no sample shows more executing nodes than allowed, and the six metrics match an independent count", async () => {
   const counted = { calls: 0, atWork: 0, most: 0, retries: 0 };
   const samples: number[] = [];
   const g = graph("wide", {
@@ -116,7 +116,7 @@ test("the latency of steps is measured from checkpoint to checkpoint, also over 
   expect([metrics.totalSteps, metrics.avgStepLatencyMs, held]).toEqual([3, took / 3, false]);
 });
 
-test("items are created, queued, executing, completed; after a failed attempt queued again with the next", async () => {
+test("items are created, queued, executing, completed; after a failed attempt they are queued for the next one", async () => {
   const gates = Array.from({ length: 4 }, () => createGate());
   const g = graph("states", { state: { n: last(0) }, maxConcurrentNodes: 2, queueDepth: 1 })
     .node(
@@ -154,7 +154,7 @@ test("items are created, queued, executing, completed; after a failed attempt qu
   expect([held, step]).toEqual([false, 1]);
 });
 
-test("a process that does not hold the run has its state and figures from the journal", async () => {
+test("a process that does not hold the run reads its state and metrics from the journal", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("runs.db")}`;
   const gate = createGate();

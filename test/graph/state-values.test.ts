@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { append, createEngine, END, graph, last, merge, START } from "reprise";
 import { openStores } from "./graph-stores.ts";
 
-test("a node sees the keys of a merged object in the order of its text, whatever the order they came in", async () => {
+test("a node sees the keys of a merged object in canonical order, whatever the order of the changes", async () => {
   const seen: string[][] = [];
   const letters = ["m", "z", "a", "10", "9", "m"];
   const spell = graph("spell", { state: { facts: merge<Record<string, number>>({}), n: last(0) } })
@@ -22,7 +22,7 @@ test("a node sees the keys of a merged object in the order of its text, whatever
   expect(seen).toEqual([[], ["m"], ["m", "z"], ["a", "m", "z"], ["10", "a", "m", "z"], ["9", "10", "a", "m", "z"]]);
 });
 
-test("what one step changed nobody can change later, and what it left alone stays the same object", async () => {
+test("values of a step are immutable, and unchanged values stay the same objects", async () => {
   const facts: unknown[] = [];
   const lists: unknown[] = [];
   const keep = graph("keep", {

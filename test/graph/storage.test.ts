@@ -62,7 +62,7 @@ test("1,000 steps over a 100 KB state that each change 100 bytes stay within a f
   expect(await stores.store.check()).toEqual([]);
 }, 120_000);
 
-test("a list that grows is stored by what is appended, and a checkpoint's state is made only when it is looked at", async () => {
+test("a growing list is stored by what is appended, and a checkpoint decodes its state only on access", async () => {
   const talks = graph("talks", { state: { messages: append<string>() }, maxSteps: 2_000, output: () => "done" })
     .node("say", async (ctx) => ({ messages: [`${ctx.step}`.padEnd(CHANGE, ".")] }))
     .edge(START, "say")

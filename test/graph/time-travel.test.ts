@@ -22,7 +22,7 @@ const rounds = graph("rounds", {
   .edge("count", END, (state) => state.n >= 5)
   .edge("count", "count");
 
-test("stateAt gives the state after any step, by number and by label, the newest of those with the same label", async () => {
+test("stateAt returns the state after any step, by number, or by label the newest one", async () => {
   await using engine = await createTestEngine({ definitions: [rounds] });
   const run = await engine.start(rounds, { log: ["first"] }, { id: "r" });
   const end = await run.result();
@@ -37,7 +37,7 @@ test("stateAt gives the state after any step, by number and by label, the newest
   expect((await run.stateAt({ label: "even" })).n).toBe(4);
 });
 
-test("checkpoints come in order with the nine fields, and one alone has its recorded calls", async () => {
+test("checkpoints come in order with the nine fields, and a single one has its recorded calls", async () => {
   await using engine = await createTestEngine({ definitions: [rounds] });
   const run = await engine.start(rounds, {}, { id: "r" });
   await run.result();
@@ -74,7 +74,7 @@ test("checkpoints come in order with the nine fields, and one alone has its reco
   ]);
 });
 
-test("a fork goes on from a step with the chance of its origin, and without a patch ends like it", async () => {
+test("a fork continues from a step with the random seed of its origin, and without a patch ends like it", async () => {
   await using engine = await createTestEngine({ definitions: [rounds] });
   const run = await engine.start(rounds, {}, { id: "r" });
   const end = await run.result();
@@ -82,7 +82,7 @@ test("a fork goes on from a step with the chance of its origin, and without a pa
   expect(await fork.result()).toEqual(end);
   const [own] = await collect(fork.checkpoints({ after: 1 }));
   expect(own).toMatchObject({ runId: "f", step: 2, rngSeed: seedOf("r"), label: "even" });
-  // Keys are those of its own id (G14).
+  // Keys are those of its own id (rules.G14).
   const keys = new Set((await collect(run.checkpoints())).map(({ idempotencyKey }) => idempotencyKey));
   for (const { idempotencyKey } of await collect(fork.checkpoints({ after: 1 })))
     expect(keys.has(idempotencyKey)).toBe(false);
@@ -90,7 +90,7 @@ test("a fork goes on from a step with the chance of its origin, and without a pa
   expect((await collect(fork.stream("notes"))).map(({ value }) => value)).toEqual(["round 3", "round 4", "round 5"]);
 });
 
-test("a fork shares the steps before it: its journal holds none of them, and reading them gives the origin's", async () => {
+test("a fork shares the steps before it: its journal holds none of them, and reading them returns the origin's", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [rounds] });
   const run = await engine.start(rounds, {}, { id: "r" });
@@ -120,7 +120,7 @@ test("a fork shares the steps before it: its journal holds none of them, and rea
   expect(await stores.store.check()).toEqual([]);
 });
 
-test("a fork of a fork goes back to whichever run made the step", async () => {
+test("a fork of a fork reads each step from the run that committed it", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [rounds] });
   const run = await engine.start(rounds, {}, { id: "r" });

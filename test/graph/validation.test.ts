@@ -97,7 +97,7 @@ test.each<[string, object, string, RegExp]>([
   ],
   ["a first value merge cannot have", { state: { n: merge([]) } }, "BAD_OPTIONS", /holds an object, got a list/],
   ["a first value that cannot be kept", { state: { n: last(() => 1) } }, "BAD_OPTIONS", /channel n cannot be stored/],
-])("a graph with %s is refused", async (_what, options, code, message) => {
+])("a graph with %s is rejected", async (_what, options, code, message) => {
   const refused = await refusalOf((g) => g.edge(START, "a"), options);
   expect([refused.code, refused.message]).toEqual([code, expect.stringMatching(message)]);
 });
@@ -134,7 +134,7 @@ test.each<[string, () => unknown, RegExp]>([
   },
 );
 
-test("a run id that is empty is refused before anything is written", async () => {
+test("an empty run id is rejected before anything is written", async () => {
   const g = plain();
   await using engine = await createTestEngine({ definitions: [g] });
   expect(await rejection(engine.start(g, {}, { id: "" }))).toMatchObject({ code: "BAD_ID" });
@@ -147,7 +147,7 @@ test.each<[string, object, RegExp]>([
   ["no object for merge", { facts: [1] }, /changed facts, which holds an object, got a list/],
   ["no number for max", { top: "9" }, /changed top, which holds a number, got a value of type string/],
   ["not a number for max", { top: Number.NaN }, /holds a number, got NaN/],
-])("an input with %s is refused before the run starts", async (_what, input, message) => {
+])("an input with %s is rejected before the run starts", async (_what, input, message) => {
   const g = changing("g", async () => ({}));
   await using engine = await createTestEngine({ definitions: [g] });
   const refused = await rejection(engine.start(g, input as never));
@@ -208,7 +208,7 @@ test.each<[string, () => unknown, RegExp]>([
     () => goto("each"),
     /returned a goto to each, which runs once per item of a spread/,
   ],
-])("a node that gives %s fails, is not tried again, and nothing of it is kept", async (_what, give, message) => {
+])("a node that returns %s fails, is not retried, and nothing of it is stored", async (_what, give, message) => {
   const g = changing("shop", async () => give() as object);
   tried.count = 0;
   await using engine = await createTestEngine({ definitions: [g] });
@@ -223,7 +223,7 @@ test.each<[string, () => unknown, RegExp]>([
   expect(types).toEqual(["RunStarted", "StepCommitted", "NodeFailed", "RunFailed"]);
 });
 
-test("a change that cannot be kept names the node and the place, and is not tried again", async () => {
+test("a change that cannot be stored names the node and the path, and is not retried", async () => {
   const g = changing("shop", async () => ({ any: { deep: [() => 1] } }));
   tried.count = 0;
   await using engine = await createTestEngine({ definitions: [g] });
@@ -262,7 +262,7 @@ test.each<[string, object, string, RegExp]>([
   },
 );
 
-test("a rule is given the value and the change, and nothing else", async () => {
+test("a reducer gets the value and the change, and nothing else", async () => {
   const given: number[] = [];
   const g = graph("two", {
     state: {
@@ -327,7 +327,7 @@ test.each<[string, Route, RegExp]>([
 test.each<[string, (state: any) => void]>([
   ["assigns to it", (state) => (state.log = [])],
   ["appends to a list of it", (state) => state.log.push("x")],
-])("a node that %s is told that its state is frozen, and what to do", async (_what, write) => {
+])("the error of a node that %s says that the state is frozen, and what to do", async (_what, write) => {
   const g = graph("writes", { state: { log: append<string>() } })
     .node("a", async (_ctx, state) => write(state))
     .edge(START, "a");
@@ -347,7 +347,7 @@ test("an output that throws fails the run by name", async () => {
   expect(cause).toMatchObject({ code: "BAD_GRAPH", message: "Graph shop: its output function threw: why" });
 });
 
-test("the items of a spread are each their own: what one node does to its item no other sees, nor the state", async () => {
+test("every item of a spread is a copy: no other node sees what a node does to its item", async () => {
   const shared = { tags: ["a"] };
   const seen: string[] = [];
   const g = graph("items", { state: { n: last(0) } })
@@ -376,7 +376,7 @@ function conflicting(owner: Channel<string>) {
     .edge(START, ["a", "b", "c"]);
 }
 
-test("conflict policies: the last in fold order counts, or two changes in one step fail the run by name", async () => {
+test("conflict policies: the last change in fold order wins, or two changes in one step fail the run by name", async () => {
   const wins = conflicting(last(""));
   await using engine = await createTestEngine({ definitions: [wins] });
   expect(await (await engine.start(wins, {})).result()).toEqual({ owner: "b", n: 1 });
@@ -404,7 +404,7 @@ test("a channel that fails on conflicts may be changed once in every step", asyn
 
 // ── no progress ──
 
-test("a run whose last nodes have edges none of which holds fails with NO_PROGRESS and their names", async () => {
+test("a run whose last nodes have no edge with a true condition fails with NO_PROGRESS and their names", async () => {
   const g = graph("shop", { state: { n: last(0) } })
     .node("a", async () => {})
     .node("b", async () => {})
@@ -421,7 +421,7 @@ test("a run whose last nodes have edges none of which holds fails with NO_PROGRE
   expect(await (await engine.start(g, { n: 2 })).result()).toEqual({ n: 2 });
 });
 
-test("nothing holds at START: the run fails before a node is run", async () => {
+test("no condition is true at START: the run fails before a node runs", async () => {
   const g = graph("shop", { state: { n: last(0) } })
     .node("a", async () => {})
     .edge(START, "a", ({ n }) => n === 1);
@@ -430,7 +430,7 @@ test("nothing holds at START: the run fails before a node is run", async () => {
   expect(cause).toMatchObject({ code: "NO_PROGRESS", details: { nodes: ["START"] } });
 });
 
-test("a node without edges, a spread of nothing and a branch beside one that ended are ends like any other", async () => {
+test("a node without edges, an empty spread and a branch next to a completed one all end normally", async () => {
   const g = graph("ends", { state: { n: last(0), log: append<string>() } })
     .node("a", async () => ({ log: ["a"] }))
     .node("b", async () => ({ log: ["b"] }))
@@ -463,7 +463,7 @@ test("joins that wait for each other fail the run with NO_PROGRESS and their nam
   expect(engine.clock.now().getTime() - begun).toBeLessThan(5_000);
 });
 
-test("joins at the end of a run, without edges of their own, are no deadlock", async () => {
+test("joins at the end of a run, without edges, are not a deadlock", async () => {
   const g = graph("ends", { state: { log: append<string>() } })
     .node("x", async () => {})
     .node("y", async () => {})
@@ -480,7 +480,7 @@ test("joins at the end of a run, without edges of their own, are no deadlock", a
   expect((await (await engine.start(g, {})).result()).log.toSorted()).toEqual(["a", "b"]);
 });
 
-test("a loop that never ends stops after maxSteps, with what to do", async () => {
+test("an endless loop stops after maxSteps, and the error says what to do", async () => {
   let steps = 0;
   const g = graph("loop", { state: { n: last(0) }, maxSteps: 7 })
     .node("a", async () => {
@@ -500,7 +500,7 @@ test("a loop that never ends stops after maxSteps, with what to do", async () =>
   expect(steps).toBe(7);
 });
 
-test("a run that takes exactly maxSteps steps ends well", async () => {
+test("a run that takes exactly maxSteps steps completes", async () => {
   const g = graph("loop", { state: { n: last(0) }, maxSteps: 7 })
     .node("a", async (_ctx, { n }) => ({ n: n + 1 }))
     .edge(START, "a")
@@ -510,7 +510,7 @@ test("a run that takes exactly maxSteps steps ends well", async () => {
   expect(await (await engine.start(g, {})).result()).toEqual({ n: 7 });
 });
 
-test("a run's budget: a graph that is not done by its deadline is told to stop, and fails with DEADLINE_EXCEEDED", async () => {
+test("a run's budget: a graph that exceeds its deadline is aborted, and fails with DEADLINE_EXCEEDED", async () => {
   const heard: string[] = [];
   const g = graph("slow", { state: { n: last(0) }, deadline: "10 s" })
     .node("quick", async () => ({ n: 1 }))
@@ -534,7 +534,7 @@ test("a run's budget: a graph that is not done by its deadline is told to stop, 
 
 // ── keys for the outside ──
 
-test("a key function is called once per item, before its node, and every attempt has what it gave", async () => {
+test("a key function is called once per item, before its node, and every attempt has its key", async () => {
   const calls: string[] = [];
   const seen: string[] = [];
   const g = graph("pays", { state: { order: last("") } })
@@ -568,7 +568,7 @@ test.each<[string, () => unknown, RegExp]>([
   ["a long text", () => "x".repeat(256), /got 256 characters/],
   ["a number", () => 7, /got number/],
   ["an error", () => no("why"), /idempotencyKey of node .* threw: why/],
-])("a key function that gives %s fails its node before its code runs", async (_what, give, message) => {
+])("a key function that returns %s fails its node before its code runs", async (_what, give, message) => {
   let calls = 0;
   const g = graph("pays", { state: { n: last(0) } })
     .node(

@@ -52,7 +52,7 @@ async function life(checkpointer: BaseCheckpointSaver, durability: Durability): 
 }
 
 describe.each<Durability>(["sync", "async", "exit"])("durability %s", (durability) => {
-  test("a graph with interrupts, sends and a subgraph lives as it does on LangGraph's own saver", async () => {
+  test("a graph with interrupts, sends and a subgraph behaves as on LangGraph's own saver", async () => {
     await using saver = new RepriseSaver({ store: "sqlite::memory:" });
     const ours = await life(saver, durability);
     expect(ours).toEqual(await life(new MemorySaver(), durability));
@@ -62,7 +62,7 @@ describe.each<Durability>(["sync", "async", "exit"])("durability %s", (durabilit
   });
 });
 
-test("a run forked from an old checkpoint leaves the first one's checkpoints as they were", async () => {
+test("a run forked from an old checkpoint does not change existing checkpoints", async () => {
   await using saver = new RepriseSaver({ store: "sqlite::memory:" });
   let drafts = 0;
   const graph = new StateGraph(State)

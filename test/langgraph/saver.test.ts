@@ -36,7 +36,7 @@ async function listed(found: AsyncGenerator<CheckpointTuple>): Promise<readonly 
   return tuples;
 }
 
-test("a checkpoint put again, in another shape, stays what it was, and is answered the same", async () => {
+test("a checkpoint that is put again with other data stays unchanged, and the answer is the same", async () => {
   await using saver = inMemory();
   const first = checkpoint({ a: "first" });
   const config = await saver.put(thread("ann"), first, metadata, { a: 1 });
@@ -61,7 +61,7 @@ test("two forks that give a channel the same version keep their own values", asy
   expect((await saver.get(copy))?.channel_values).toEqual({ a: "left", b: "kept" });
 });
 
-test("what a put stores follows what changed, not how much there is", async () => {
+test("the storage of a put depends on the changes, not on the size of the state", async () => {
   const path = join(folder, "delta.db");
   await using saver = new RepriseSaver({ store: sqlite(path), durability: "relaxed" });
   const history = "x".repeat(200_000);
@@ -73,7 +73,7 @@ test("what a put stores follows what changed, not how much there is", async () =
   expect(statSync(path).size).toBeLessThan(2 * history.length + 200_000);
 });
 
-test("a value that is put as new in every checkpoint, as a copy from another saver does, is stored once", async () => {
+test("a value that every checkpoint puts as new, as when copying from another saver, is stored once", async () => {
   const path = join(folder, "moved.db");
   await using saver = new RepriseSaver({ store: sqlite(path), durability: "relaxed" });
   const history = "x".repeat(200_000);
@@ -84,7 +84,7 @@ test("a value that is put as new in every checkpoint, as a copy from another sav
   expect(statSync(path).size).toBeLessThan(2 * history.length + 200_000);
 });
 
-test("a value without a version, such as a default nobody wrote, is kept", async () => {
+test("a value without a version, such as an unwritten default, is stored", async () => {
   await using saver = inMemory();
   const config = await saver.put(thread("ann"), checkpoint({ a: 1, b: [] }, { a: 1 }), metadata, { a: 1 });
   const next = await saver.put(config, checkpoint({ a: 1, b: [7] }, { a: 1 }), metadata, {});
@@ -92,7 +92,7 @@ test("a value without a version, such as a default nobody wrote, is kept", async
   expect((await saver.get(next))?.channel_values).toEqual({ a: 1, b: [7] });
 });
 
-test("a value the parent has is not even serialized, and one that is said to be new is stored as given", async () => {
+test("a value that the parent has is not serialized, and a new one is stored as given", async () => {
   const { serde } = new MemorySaver();
   const serialized: unknown[] = [];
   await using saver = new RepriseSaver({
@@ -113,14 +113,14 @@ test("a value the parent has is not even serialized, and one that is said to be 
   expect((await saver.get(next))?.channel_values).toEqual({ a: "new", b: "b" });
 });
 
-test("a checkpoint whose parent is not in the store brings all its values along", async () => {
+test("a checkpoint whose parent is not in the store writes all its values", async () => {
   await using saver = inMemory();
   const config = { configurable: { thread_id: "ann", checkpoint_id: uuid6(0) } };
   const next = await saver.put(config, checkpoint({ a: 1, b: 2 }), metadata, {});
   expect((await saver.get(next))?.channel_values).toEqual({ a: 1, b: 2 });
 });
 
-test("values, names and bytes come back as they were", async () => {
+test("values, names and bytes are read back unchanged", async () => {
   await using saver = inMemory();
   const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
   const values = { bytes, map: new Map([["a", new Set([1])]]), ["__proto__"]: "own", text: "ä 🐟 \u0000" };
@@ -135,7 +135,7 @@ test("values, names and bytes come back as they were", async () => {
   expect(found?.metadata).toEqual({ ...metadata, by: "Ann" });
 });
 
-test("a task's writes are in once; only the notes LangGraph keeps of it are replaced", async () => {
+test("a task's writes are stored once; only LangGraph's control writes are replaced", async () => {
   await using saver = inMemory();
   const config = await saver.put(thread("ann"), checkpoint({}), metadata, {});
   await saver.putWrites(
@@ -162,7 +162,7 @@ test("a task's writes are in once; only the notes LangGraph keeps of it are repl
   ]);
 });
 
-test("writes may come before their checkpoint, as LangGraph sends them side by side", async () => {
+test("writes can arrive before their checkpoint, because LangGraph sends both concurrently", async () => {
   await using saver = inMemory();
   const late = checkpoint({});
   await saver.putWrites({ configurable: { thread_id: "ann", checkpoint_id: late.id } }, [["a", 1]], "task");
@@ -170,7 +170,7 @@ test("writes may come before their checkpoint, as LangGraph sends them side by s
   expect((await saver.getTuple(config))?.pendingWrites).toEqual([["task", "a", 1]]);
 });
 
-test("a filter compares metadata by value, and a list goes on over many pages", async () => {
+test("a filter compares metadata by value, and a list continues over many pages", async () => {
   await using saver = inMemory();
   for (let step = 0; step < 120; step += 1)
     await saver.put(thread("ann"), checkpoint({}), { ...metadata, step, parents: { "": `p${step % 2}` } }, {});
@@ -207,7 +207,7 @@ test("a saver on an engine shares its store, and closing one does not close the 
   await expect(locked.get(config)).rejects.toMatchObject({ code: "PAYLOAD_KEY_MISSING" });
 });
 
-test("a saver stands on a test engine too", async () => {
+test("a saver works on a test engine", async () => {
   await using engine = await createTestEngine({ definitions: [] });
   const saver = new RepriseSaver({ store: engine });
   const config = await saver.put(thread("ann"), checkpoint({ a: 1 }), metadata, { a: 1 });
@@ -215,7 +215,7 @@ test("a saver stands on a test engine too", async () => {
   expect((await saver.get(config))?.channel_values).toEqual({ a: 1 });
 });
 
-test("a closed saver says so, and one whose store could not be opened tries again", async () => {
+test("a closed saver rejects calls, and a saver whose store could not be opened tries again", async () => {
   const saver = inMemory();
   await saver.close();
   await saver.close();
@@ -233,11 +233,11 @@ test.each([
   [() => new RepriseSaver({ store: {} as never }), "BAD_OPTIONS"],
   [() => new RepriseSaver({ store: "sqlite::memory:", codec: {} as never }), "BAD_OPTIONS"],
   [() => new RepriseSaver({ store: "sqlite::memory:", durability: "none" as never }), "BAD_OPTIONS"],
-])("a wrong option is refused when the saver is made (%#)", (make, code) => {
+])("the constructor rejects a wrong option (%#)", (make, code) => {
   expect(make).toThrow(expect.objectContaining({ code }));
 });
 
-test("a codec beside an engine is refused: the engine has its own", async () => {
+test("a codec together with an engine is rejected", async () => {
   await using engine = await createTestEngine({ definitions: [] });
   const codec = aesGcm({ keys: { one: new Uint8Array(32) }, current: "one" });
   expect(() => new RepriseSaver({ store: engine, codec })).toThrow(expect.objectContaining({ code: "BAD_OPTIONS" }));
@@ -251,14 +251,14 @@ test.each([
   ["half a character", { configurable: { thread_id: "\ud800" } }],
   ["a zero", { configurable: { thread_id: "a\0b" } }],
   ["a number as namespace", { configurable: { thread_id: "ann", checkpoint_ns: 1 } }],
-])("a config that names no thread a store could keep is refused before anything is written: %s", async (_, config) => {
+])("a config without a valid thread is rejected before anything is written: %s", async (_, config) => {
   await using saver = inMemory();
   await expect(saver.put(config, checkpoint({}), metadata, {})).rejects.toMatchObject({ code: "BAD_THREAD" });
   await expect(saver.putWrites(config, [], "task")).rejects.toMatchObject({ code: "BAD_THREAD" });
   expect(await listed(saver.list({}))).toEqual([]);
 });
 
-test("writes without a checkpoint, and a removal without a thread, are refused", async () => {
+test("writes without a checkpoint, and a removal without a thread, are rejected", async () => {
   await using saver = inMemory();
   await expect(saver.putWrites(thread("ann"), [], "task")).rejects.toMatchObject({ code: "BAD_THREAD" });
   await expect(saver.deleteThread(undefined as never)).rejects.toMatchObject({ code: "BAD_THREAD" });

@@ -42,7 +42,7 @@ export class Ledger implements Witness {
     for (const entry of write.entries) this.#entries.push({ process, run: write.run, entry });
   }
 
-  /** I14. The end of an item is accepted from whoever had it last. */
+  /** rules.I14. The end of an item is accepted from whoever had it last. */
   #watchTokens(process: string, write: Write, outcome: Outcome): void {
     const issue = (run: number, item: string, token: string): void => {
       const tokens = this.#issued.get(`${run} ${item}`) ?? [];
@@ -85,7 +85,7 @@ export class Ledger implements Witness {
     process.noticed = this.epoch;
   }
 
-  /** I39. What one process has noticed and noted, every other that lives on notices as well. */
+  /** rules.I39. What one process has noticed and noted, every other that lives on notices as well. */
   *unnoticed(): Iterable<string> {
     const alive = [...this.#processes].filter(([lane, { since }]) => !lane.isDead && since < this.epoch);
     // Whoever missed the cut before may have noticed that one.
@@ -100,7 +100,7 @@ export class Ledger implements Witness {
     this.#numbers.set(`${run} ${id} ${generation}`, run);
   }
 
-  /** I38. Of all runs that ever were, each has a number of its own. */
+  /** rules.I38. Of all runs that ever were, each has a number of its own. */
   *givenTwice(all: Iterable<RunRecord>): Iterable<string> {
     for (const record of all) this.noteNumber(record);
     const byNumber = Map.groupBy(this.#numbers.keys(), (run) => this.#numbers.get(run));
@@ -113,7 +113,7 @@ export class Ledger implements Witness {
     return this.#stale;
   }
 
-  /** I14, I15. An acknowledged entry is there as it was written: nobody lost it, nobody wrote another in its place. */
+  /** rules.I14, rules.I15. An acknowledged entry is there as it was written: nobody lost it, nobody wrote another in its place. */
   *missingIn(journals: ReadonlyMap<number, readonly Entry[]>): Iterable<string> {
     for (const { process, run, entry } of this.#entries) {
       const stored = journals.get(run)?.[entry.seq - 1];
@@ -145,7 +145,7 @@ export class Outside {
     this.#byKey.set(dedupKey, said.add(JSON.stringify(payload)));
   };
 
-  /** I20, I21. As the receiver sees it, who keeps one message per key: what was sent, each once, nothing else. */
+  /** rules.I20, rules.I21. As the receiver sees it, who keeps one message per key: what was sent, each once, nothing else. */
   *problems(journals: Iterable<readonly Entry[]>, wasRolledBack: boolean): Iterable<string> {
     const sent: string[] = [];
     for (const journal of journals)

@@ -1,4 +1,4 @@
-// Money moved between accounts in the transactions of runs (I33): no run loses or doubles a transfer, and the sum stays.
+// Money moved between accounts in the transactions of runs (rules.I33): no run loses or doubles a transfer, and the sum stays.
 
 import { workflow } from "reprise";
 import type { SimUserHandle } from "../store/sim-backend.ts";

@@ -6,13 +6,13 @@ import { runRandomFlows } from "../../flow/random-runs.ts";
 const SEEDS = Number(process.env["REPRISE_SEEDS"] ?? 400);
 
 test(
-  "hundreds of random flows give what the oracle says, every node at most once, in any order of ends",
+  "hundreds of random flows give the result of the oracle, every node at most once, in any order of completion",
   { timeout: 600_000 + SEEDS * 400 },
   () => runRandomFlows(1_000, SEEDS, false),
 );
 
 test(
-  "hundreds of random flows give the same when the process dies on the way",
+  "hundreds of random flows give the same result when the process dies in between",
   { timeout: 600_000 + SEEDS * 400 },
   () => runRandomFlows(20_000, Math.ceil(SEEDS / 3), true),
 );
