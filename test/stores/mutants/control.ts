@@ -37,7 +37,7 @@ export const controlMutants: readonly Mutant[] = [
     return write;
   }),
   answering("a termination tells nobody", (outcome, write) =>
-    write.write === "terminate" && "told" in outcome ? { ...outcome, notified: [] } : outcome,
+    write.write === "terminate" && "notified" in outcome ? { ...outcome, notified: [] } : outcome,
   ),
   rewriting("a termination keeps its reasons to itself", (write) =>
     write.write === "terminate" ? { ...write, data: "{}", answer: "{}", cancel: "{}" } : write,
