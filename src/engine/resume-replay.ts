@@ -6,8 +6,9 @@
 // resume-replay.R3. Messages that the run received after the checkpoint are sent to the copy. When the copy waits for
 //   anything else that only time or a caller can bring, the replay ends.
 
-import { decode, InvariantError, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
+import { InvariantError, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
 import {
+  decodeData,
   hasEnded,
   isDeliveredMessage,
   rebuildCheckpoints,
@@ -56,8 +57,8 @@ export async function resumeLive(
     const { store } = scratch;
     const copy = await copyRun(store, record, recorded);
     for (const { type, data } of after) {
-      if (!isDeliveredMessage(type) || type === "CancelRequested") continue;
-      const target = String((decode(data) as { promiseId?: unknown }).promiseId);
+      if (type !== "PromiseResolved" && type !== "PromiseRejected") continue;
+      const target = decodeData(type, data).promiseId;
       await store.write([{ write: "message", to: record.id, arrival: { type, target, data }, once: true }]);
     }
     await scratch.begin();

@@ -1,7 +1,8 @@
 // Retry: a failed run continues from where it failed, together with the failed children it waits for.
 
-import { CancelledError, decode, RepriseError } from "../base/index.ts";
+import { CancelledError, RepriseError } from "../base/index.ts";
 import {
+  decodeData,
   hasEnded,
   type Arrival,
   type QueueSlot,
@@ -89,10 +90,10 @@ async function planFor({ store }: RunHandleHost, record: RunRecord): Promise<Pla
 async function startedWith(
   { store }: RunHandleHost,
   { id, generation, run }: RunRecord,
-): Promise<{ readonly line?: QueueSlot; readonly singleton?: string }> {
+): Promise<Partial<Pick<RunStartedData, "line" | "singleton">>> {
   const first = generation === 0 ? run : (await store.findRun(id, 0))?.run;
   const [started] = first === undefined ? [] : await store.readJournal(first, 0, 1);
-  return decode(started?.data ?? "{}") as { line?: QueueSlot; singleton?: string };
+  return started === undefined ? {} : decodeData("RunStarted", started.data);
 }
 
 /** The answer of an ended child, sent again; undefined `child`: its id belongs to another run. */
@@ -104,7 +105,7 @@ async function answerOf(
 ): Promise<Arrival> {
   if (child?.status === "completed") {
     const [last] = await store.readJournal(child.run, child.head - 1, 1);
-    const { output } = decode(last?.data ?? "{}") as { output?: unknown };
+    const output = last === undefined ? undefined : decodeData("RunCompleted", last.data).output;
     const data = entryData.childCompletedData(id, entryData.encodeInput(output));
     return { type: "ChildWorkflowCompleted", target: command, data };
   }

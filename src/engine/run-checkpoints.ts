@@ -5,7 +5,7 @@
 // run-checkpoints.T2. Everything comes from committed rows, nothing from the memory of a worker.
 
 import { inspect } from "node:util";
-import { checkName, checkOptionNames, decode, RepriseError } from "../base/index.ts";
+import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import {
   createCheckpoint,
   recordedIO as recordedCalls,
@@ -15,6 +15,7 @@ import {
   type RecordedIO,
 } from "../graph/index.ts";
 import {
+  decodeData,
   applyDelta,
   journalEntryOf,
   readSnapshot,
@@ -108,7 +109,7 @@ export async function* readSteps(
   for (let last = isWithin ? after : from - 1; ;) {
     const page = await store.readSteps(run, last, upTo, PAGE);
     for (const entry of page) {
-      const data = decode(entry.data) as CommittedStep["data"];
+      const data = decodeData("StepCommitted", entry.data);
       texts = applyDelta(texts, data.delta);
       last = data.step;
       yield { entry, data, texts };
@@ -138,7 +139,7 @@ async function readTextsAt(store: Store, run: RunNumber, step: number): Promise<
   let state = texts;
   let entry: Entry | undefined;
   for (const next of await store.readSteps(run, whole.step, step)) {
-    state = applyDelta(state, (decode(next.data) as CommittedStep["data"]).delta);
+    state = applyDelta(state, decodeData("StepCommitted", next.data).delta);
     entry = next;
   }
   return { texts: state, delivered, deliveredUpTo: whole.seq, entry };
@@ -156,7 +157,7 @@ export async function readStepAt(
       "STORE_CORRUPT",
       `Step ${row.step} of run ${range.id} has no entry. Run \`reprise doctor\`.`,
     );
-  return { ...at, entry, data: decode(entry.data) as CommittedStep["data"] };
+  return { ...at, entry, data: decodeData("StepCommitted", entry.data) };
 }
 
 function partsOf(

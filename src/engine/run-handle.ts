@@ -5,13 +5,13 @@ import {
   CancelledError,
   checkOptionNames,
   checkRunId,
-  decode,
-  RepriseError,
+    RepriseError,
   toMs,
   type PayloadLimits,
   type Timers,
 } from "../base/index.ts";
 import {
+  decodeData,
   dataWithoutSecrets,
   END_ENTRIES,
   hasEnded,
@@ -131,7 +131,7 @@ export class RunHandle implements Run<any> {
     const stopped = stopOf(record);
     const { redaction } = this.#host;
     if (stopped !== undefined) throw redaction.error(stopped);
-    if (last?.type === "RunCompleted") return (decode(last.data) as { output?: unknown }).output;
+    if (last?.type === "RunCompleted") return decodeData(last.type, last.data).output;
     if (last === undefined && record.status === "cancelled")
       throw new CancelledError(`Run ${this.id} was cancelled before it was started.`);
     if (last?.type === "RunCancelled") throw new CancelledError(cancelledText(this.id, last.data));
@@ -337,7 +337,7 @@ export async function settleIfEnded(
 }
 
 function cancelledText(id: string, data: string): string {
-  const { reason, terminated } = decode(data) as { reason?: string; terminated?: boolean };
+  const { reason, terminated } = decodeData("RunCancelled", data);
   const what = `Run ${id} was ${terminated === true ? "terminated" : "cancelled"}`;
   return reason === undefined ? `${what}.` : `${what}: ${reason}`;
 }

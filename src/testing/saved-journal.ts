@@ -1,9 +1,10 @@
 // Saved journals: journals of real runs in files, replayed against newer code.
 
 import { readFile, writeFile } from "node:fs/promises";
-import { decode, encode, RepriseError, systemTimers } from "../base/index.ts";
+import { encode, RepriseError, systemTimers } from "../base/index.ts";
 import { registryOf, type GenerationOptions, type Run } from "../engine/index.ts";
 import {
+  decodeData,
   CHAIN_START,
   chainAfter,
   findJournalFault,
@@ -155,7 +156,7 @@ function damaged(file: string, problem: string, cause?: unknown): RepriseError {
 }
 
 function versionIn([first]: readonly Entry[]): number | undefined {
-  return first === undefined ? undefined : (decode(first.data) as { version?: number }).version;
+  return first === undefined ? undefined : decodeData("RunStarted", first.data).version;
 }
 
 function chainOf(entries: readonly SavedEntry[]): string {

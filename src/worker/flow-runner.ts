@@ -6,7 +6,7 @@
 // flow-runner.F4. No user code runs while a transaction is open.
 // flow-runner.F5. A flow that cannot continue with the current code or data is stopped, with evidence. `resume` continues it.
 
-import { CancelledError, decode, RepriseError, type PayloadLimits, type Timers } from "../base/index.ts";
+import { CancelledError, RepriseError, type PayloadLimits, type Timers } from "../base/index.ts";
 import {
   decodeData,
   type Claim,
@@ -473,7 +473,7 @@ function fenceOf({ item, token, slot }: ClaimedItem): NodeFence {
 /** The value in the run's first entry, or in a node's entry. */
 function valueOf(entry: Entry | undefined): unknown {
   if (entry?.type === "RunStarted") return decodeData("RunStarted", entry.data).input;
-  return (decode(entry?.data ?? "{}") as { result?: unknown }).result;
+  return entry === undefined ? undefined : decodeData("NodeCompleted", entry.data).result;
 }
 
 function inputOf({ started }: FlowRun): unknown {

@@ -1,7 +1,7 @@
 // NodeInputs: reads the inputs of flow nodes, with one query for all nodes that start together (rules.F7).
 
 import { decode, encode, type Timers } from "../base/index.ts";
-import type { InputsRequest, NodeInput, RunNumber, Store } from "../kernel/index.ts";
+import { decodeData, InputsRequest, NodeInput, RunNumber, Store } from "../kernel/index.ts";
 
 interface PendingRead extends InputsRequest {
   readonly resolve: (inputs: readonly NodeInput[]) => void;
@@ -56,7 +56,7 @@ export class NodeInputs {
 
   /** Caches the data of an entry that was just written. */
   cache(run: RunNumber, seq: number, data: string): void {
-    this.#cache(`${run} ${seq}`, decode(data) as Partial<SpreadChunk>);
+    this.#cache(`${run} ${seq}`, decodeData("ItemsSpread", data));
   }
 
   #load(run: RunNumber, seq: number, key: string): Promise<SpreadChunk> {

@@ -5,8 +5,7 @@
 
 import {
   backoffMs,
-  decode,
-  drawUnit,
+    drawUnit,
   InvariantError,
   RetryLaterError,
   seedOf,
@@ -14,6 +13,7 @@ import {
   type Timers,
 } from "../base/index.ts";
 import {
+  decodeData,
   emit,
   isObserved,
   type ClaimedMessage,
@@ -88,7 +88,7 @@ export class OutboxRelay {
   }
 
   async #call({ destination, data, runId, generation, command }: ClaimedMessage): Promise<void> {
-    const { payload } = decode(data) as { payload?: unknown };
+    const { payload } = decodeData("MessageSent", data);
     const handler = this.#host.handlers.get(destination);
     if (handler === undefined)
       throw new InvariantError(`The worker claimed a message to ${destination}, which has no handler.`);

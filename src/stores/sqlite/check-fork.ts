@@ -1,7 +1,7 @@
 // Check fork: the origin in a fork's journal exists and matches (fork.F1, fork.F4).
 
 import { decode } from "../../base/index.ts";
-import { forkOriginOf, type Entry, type ForkOrigin, type RunNumber, type RunStartedData } from "../../kernel/index.ts";
+import { decodeData, forkOriginOf, type Entry, type ForkOrigin, type RunNumber, type RunStartedData } from "../../kernel/index.ts";
 import type { CheckStatements } from "./check-store.ts";
 import type { Fault } from "./check-journal.ts";
 
@@ -45,7 +45,7 @@ export function checkFork(sql: CheckStatements, run: RunNumber, first: Entry | u
 export function forkIn(first: Entry | undefined): ForkOrigin | undefined {
   if (first?.data.includes('"forked"') !== true) return undefined;
   try {
-    return forkOriginOf(decode(first.data) as RunStartedData);
+    return forkOriginOf(decodeData("RunStarted", first.data));
   } catch {
     // The check of the hash chain reports the damaged entry.
     return undefined;

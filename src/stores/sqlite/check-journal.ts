@@ -2,6 +2,7 @@
 
 import { decode } from "../../base/index.ts";
 import {
+  decodeData,
   CHAIN_START,
   chainAfter,
   commandTypeOf,
@@ -196,7 +197,7 @@ const END_OF: Readonly<Record<string, EntryType>> = {
 
 function takesUpdatesIn(started: string): boolean {
   try {
-    return (decode(started) as { updates?: unknown }).updates === true;
+    return decodeData("RunStarted", started).updates === true;
   } catch {
     // The check of the hash chain reports the damaged entry.
     return false;

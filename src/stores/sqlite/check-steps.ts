@@ -6,7 +6,7 @@
 // check-steps.S4. A run that completed has no work left: no item, and no waiting join.
 
 import { decode } from "../../base/index.ts";
-import { nodeItemOf, type Entry } from "../../kernel/index.ts";
+import { decodeData, nodeItemOf, type Entry } from "../../kernel/index.ts";
 import type { Fault } from "./check-journal.ts";
 
 const INVARIANT = "I13 a step commits once";
@@ -32,7 +32,7 @@ export class StepCheck {
   see(entry: Entry): void {
     if (this.#broken) return;
     try {
-      if (entry.type === "StepCommitted") this.#commit(entry, decode(entry.data) as StepData);
+      if (entry.type === "StepCommitted") this.#commit(entry, decodeData(entry.type, entry.data));
       else if (entry.type === "NodeCompleted" || entry.type === "NodeFailed" || entry.type === "NodeRetried")
         this.#node(entry);
       else if (entry.type === "RunCompleted") this.#end(entry);
@@ -68,7 +68,7 @@ export class StepCheck {
 
   /** check-steps.S2 */
   #node({ seq, type, command, data }: Entry): void {
-    const { operationName: name } = decode(data) as { operationName?: string };
+    const { operationName: name } = decodeData("NodeCompleted", data);
     const place = nodeItemOf(command);
     // Reprise writes no entry without a node name, so there is nothing to check.
     if (name === undefined) return;
