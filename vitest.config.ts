@@ -20,7 +20,7 @@ const CROSS_STORE = [
   "test/engine/{void-commits,deferred-starts,branches,cancelling,children,child-messages,deadlines}.test.ts",
   "test/engine/{early-messages,generations,leases,outbox,pausing,queues,attempt-retries,run-retry,schedules}.test.ts",
   "test/engine/{signals,stopped-runs,streams,terminating,updates,waiting}.test.ts",
-  "test/flow/{acceptance,control,flows,retry,stopping,verify}.test.ts",
+  "test/flow/{acceptance,blocked-flows,control,flows,retry,verify}.test.ts",
   "test/graph/{commits,composition,joins,nodes,recorded-io,replay,retry,time-travel}.test.ts",
 ];
 

@@ -58,7 +58,7 @@ const SLOW = [
   "test/graph/forks.test.ts",
   "test/graph/nodes.test.ts",
   "test/graph/outbox.test.ts",
-  "test/graph/random-worlds.test.ts",
+  "test/graph/random-crashes.test.ts",
   "test/graph/replay-differences.test.ts",
   "test/graph/replay-random.test.ts",
   "test/graph/replay.test.ts",

@@ -57,8 +57,8 @@ export async function resumeLive(
     const { store } = scratch;
     const copy = await copyRun(store, record, recorded);
     for (const { type, data } of after) {
-      if (type !== "PromiseResolved" && type !== "PromiseRejected") continue;
-      const target = decodeData(type, data).promiseId;
+      if (!isDeliveredMessage(type) || type === "CancelRequested") continue;
+      const target = type === "DeadlineExceeded" ? "" : decodeData(type, data).promiseId;
       await store.write([{ write: "message", to: record.id, arrival: { type, target, data }, once: true }]);
     }
     await scratch.begin();

@@ -5,7 +5,7 @@ import {
   decodeData,
   hasEnded,
   type Arrival,
-  type QueueSlot,
+  type RunStartedData,
   type NewItem,
   type RetryWrite,
   type RunNumber,

@@ -5,7 +5,7 @@ import {
   CancelledError,
   checkOptionNames,
   checkRunId,
-    RepriseError,
+  RepriseError,
   toMs,
   type PayloadLimits,
   type Timers,

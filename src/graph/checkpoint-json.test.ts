@@ -65,7 +65,7 @@ test("max uint64: the seed's work item is read and written with its order key ex
   expect(workItemFromJson(text)).toEqual(item);
   const vector = "sha256:6753a69ca8b6ca0501a3012de136dd61f57e9c06847e085524384a3a88933604";
   expect(keyWith(item.orderKey)).toBe(vector);
-  // The way everybody takes: the digits are gone before anybody can look at them.
+  // With plain JSON.parse the digits are lost.
   const plain = (JSON.parse(ITEM) as { order_key: number }).order_key;
   expect(JSON.stringify(plain)).not.toBe("18446744073709551615");
   expect(keyWith(BigInt(plain))).not.toBe(vector);

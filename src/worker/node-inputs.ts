@@ -1,7 +1,14 @@
 // NodeInputs: reads the inputs of flow nodes, with one query for all nodes that start together (rules.F7).
 
 import { decode, encode, type Timers } from "../base/index.ts";
-import { decodeData, InputsRequest, NodeInput, RunNumber, Store } from "../kernel/index.ts";
+import {
+  decodeData,
+  type InputsRequest,
+  type ItemsSpreadData,
+  type NodeInput,
+  type RunNumber,
+  type Store,
+} from "../kernel/index.ts";
 
 interface PendingRead extends InputsRequest {
   readonly resolve: (inputs: readonly NodeInput[]) => void;
@@ -15,8 +22,8 @@ export class NodeInputs {
   readonly #store: Store;
   readonly #timers: Timers;
   #pending: PendingRead[] = [];
-  readonly #chunks = new Map<string, SpreadChunk>();
-  readonly #loading = new Map<string, Promise<SpreadChunk>>();
+  readonly #chunks = new Map<string, ItemsSpreadData>();
+  readonly #loading = new Map<string, Promise<ItemsSpreadData>>();
 
   constructor(store: Store, timers: Timers) {
     this.#store = store;
@@ -59,19 +66,19 @@ export class NodeInputs {
     this.#cache(`${run} ${seq}`, decodeData("ItemsSpread", data));
   }
 
-  #load(run: RunNumber, seq: number, key: string): Promise<SpreadChunk> {
+  #load(run: RunNumber, seq: number, key: string): Promise<ItemsSpreadData> {
     let loading = this.#loading.get(key);
     if (loading === undefined) {
       loading = this.#store
         .readJournal(run, seq - 1, 1)
-        .then(([entry]) => this.#cache(key, decode(entry?.data ?? "{}") as Partial<SpreadChunk>))
+        .then(([entry]) => this.#cache(key, entry === undefined ? {} : decodeData("ItemsSpread", entry.data)))
         .finally(() => this.#loading.delete(key));
       this.#loading.set(key, loading);
     }
     return loading;
   }
 
-  #cache(key: string, { from = 0, items = [] }: Partial<SpreadChunk>): SpreadChunk {
+  #cache(key: string, { from = 0, items = [] }: Partial<ItemsSpreadData>): ItemsSpreadData {
     const chunk = { from, items };
     this.#chunks.set(key, chunk);
     const [oldest] = this.#chunks.keys();
@@ -80,14 +87,8 @@ export class NodeInputs {
   }
 }
 
-/** The decoded data of an ItemsSpread entry. */
-interface SpreadChunk {
-  readonly from: number;
-  readonly items: readonly unknown[];
-}
-
 /** A copy: an attempt must not see what an earlier one did to its item. */
-function pick({ from, items }: SpreadChunk, index: number): unknown {
+function pick({ from, items }: ItemsSpreadData, index: number): unknown {
   const item = items[index - from];
   // Not `structuredClone`, which drops the properties of errors.
   return typeof item === "object" ? decode(encode(item)) : item;

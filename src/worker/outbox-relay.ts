@@ -5,7 +5,7 @@
 
 import {
   backoffMs,
-    drawUnit,
+  drawUnit,
   InvariantError,
   RetryLaterError,
   seedOf,

@@ -76,7 +76,7 @@ test("prune counts, asks and deletes old ended runs with their journals", async 
   );
   expect(await store.statusOf("pay-1")).toBe("completed");
   const { code, stdout } = await store.cli("prune", "--older-than", "0s", "--yes");
-  expect([code, stdout]).toEqual([0, "removed 1 run that ended more than 0 ms ago\n"]);
+  expect([code, stdout]).toEqual([0, "deleted 1 run that ended more than 0 ms ago\n"]);
   const ids = jsonLines((await store.cli("list", "--json")).stdout).map(({ id }) => id as string);
   expect(ids).toEqual(["review-1"]);
   const bad = await store.cli("prune", "--older-than", "soon");

@@ -79,7 +79,7 @@ for (const workers of [1, 16])
 test("ACC 18 stale completion: a repeated one, and one with an old token, do not change the run", async () => {
   let repeated = 0;
   const outcomes: unknown[] = [];
-  // Every completion comes twice, in one batch after the other; and once more under a token nobody has.
+  // Every completion arrives twice, in consecutive batches, and once more with an invalid token.
   const store = storeAround(async (writes, apply) => {
     const answers = await apply();
     const late = writes.filter(({ write }) => write === "complete") as (AnyWrite & { write: "complete" })[];
@@ -140,7 +140,7 @@ test("ACC 19 overflow: an arrival too many aborts the commit, blocks the run wit
       details: { code: "READINESS_OVERFLOW", node: "j", completed: 0, required: 2, wanted: 3 },
     });
     expect(await commandsOf(run)).toEqual(["RunStarted"]);
-    // Resumed with what was wrong put right, it goes on: nothing was lost.
+    // Resumed after the repair, it continues: nothing was lost.
     forge = false;
     gate.open();
     await engine.clock.advance("1 second");
@@ -170,7 +170,7 @@ test("ACC 20 two paths to the output: the run ends once, with the first result, 
   await Promise.all(gates.map(({ reached }) => reached));
   for (const gate of gates) gate.open();
   expect(await run.result()).toEqual([1, 2]);
-  // What was still at work is told, and takes nothing with it.
+  // Nodes that still run are aborted, without an effect.
   await engine.clock.advance("1 minute");
   expect((await commandsOf(run)).filter((one) => one.startsWith("Run"))).toEqual(["RunStarted", "RunCompleted"]);
   expect(errors).toEqual([]);
@@ -236,13 +236,13 @@ test("ACC 36 skipped and unequal branches: behind a nested branch, a spread and 
     )
     .action("short", ["n"], (_ctx, { n }) => n)
     .action("join", ["short", "all", "deeper"], (_ctx, given) => ((joins += 1), given))
-    .action("nobody", ["deeper"], () => "only behind the branch")
-    .output(["join", "nobody"], ({ join, nobody }) => ({ ...join, nobody }));
+    .action("skipped", ["deeper"], () => "only behind the branch")
+    .output(["join", "skipped"], ({ join, skipped }) => ({ ...join, skipped }));
   await using engine = await createTestEngine({ definitions: [unequal] });
   for (const [n, expected] of [
-    [0, { short: 0, all: undefined, deeper: undefined, nobody: undefined }],
-    [1, { short: 1, all: [], deeper: undefined, nobody: undefined }],
-    [3, { short: 3, all: [0, 1], deeper: 3, nobody: "only behind the branch" }],
+    [0, { short: 0, all: undefined, deeper: undefined, skipped: undefined }],
+    [1, { short: 1, all: [], deeper: undefined, skipped: undefined }],
+    [3, { short: 3, all: [0, 1], deeper: 3, skipped: "only behind the branch" }],
   ] as const) {
     joins = 0;
     const run = await engine.start(unequal, n);

@@ -1,4 +1,4 @@
-// Control: what every run can do, flows can do.
+// Control: flows support what every run supports.
 
 import { expect, test } from "vitest";
 import { aesGcm, flow, queue, task, typed, workflow } from "reprise";

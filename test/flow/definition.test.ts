@@ -1,4 +1,4 @@
-// Definitions: what does not hang together is refused where it is written, by name.
+// Definitions: the builder rejects an invalid flow, by name.
 
 import { expect, test } from "vitest";
 import { createEngine, flow, queue, task, typed } from "reprise";
@@ -13,7 +13,7 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
   ["a version of 0", () => (flow as any)("f", { input: typed(), version: 0 }), "BAD_OPTIONS", /version/],
   ["an empty name", () => (flow as any)("", { input: typed() }), "BAD_NAME", /flow name/],
   [
-    "a need that is not above",
+    "a need that is not defined before",
     () => start().action("a", ["b"], () => 1),
     "BAD_FLOW",
     /needs b, which is not defined before it. Names defined before it: input/,
@@ -93,7 +93,7 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
     /maxAttempts/,
   ],
   ["a timeout of 0", () => start().action("a", ["input"], { timeout: 0 }, () => 1), "BAD_POLICY", /timeout/],
-  ["a misspelt option", () => start().action("a", ["input"], { retries: 3 }, () => 1), "BAD_OPTIONS", /retries/],
+  ["a misspelled option", () => start().action("a", ["input"], { retries: 3 }, () => 1), "BAD_OPTIONS", /retries/],
   [
     "options for an inline node",
     () => start().inline("a", ["input"], { retry: { maxAttempts: 2 } }, () => 1),

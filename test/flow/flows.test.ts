@@ -174,7 +174,7 @@ test("an inline node that throws fails the run by name, and earlier results stay
 });
 
 test("a cancelled flow ends at once, aborts its actions, cancels its children, and leaves nothing queued", async () => {
-  const told: string[] = [];
+  const aborted: string[] = [];
   const child = workflow("waits", async (ctx) => ctx.sleep("10 days"));
   const long = flow("long", { input: typed<void>() })
     .action(
@@ -183,8 +183,8 @@ test("a cancelled flow ends at once, aborts its actions, cancels its children, a
       (ctx) =>
         new Promise<number>((_resolve, reject) => {
           ctx.abortSignal.addEventListener("abort", () => {
-            told.push("work");
-            reject(new Error("told"));
+            aborted.push("work");
+            reject(new Error("aborted"));
           });
         }),
     )
@@ -195,7 +195,7 @@ test("a cancelled flow ends at once, aborts its actions, cancels its children, a
   await engine.clock.advance("1 second");
   await run.cancel("enough");
   expect(await rejection(run.result())).toMatchObject({ code: "CANCELLED" });
-  expect(told).toEqual(["work"]);
+  expect(aborted).toEqual(["work"]);
   await engine.clock.advance("1 second");
   expect((await engine.get(child, "long-1/kid").info()).status).toBe("cancelled");
 });

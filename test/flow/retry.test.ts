@@ -1,4 +1,4 @@
-// Retry: a failed flow goes on from the nodes it failed at, not from the start.
+// Retry: a failed flow continues from the nodes that failed, not from the start.
 
 import { expect, test } from "vitest";
 import { flow, queue, typed, workflow } from "reprise";

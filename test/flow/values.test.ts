@@ -1,4 +1,4 @@
-// Values: what nodes give, keep and are given, and what is refused as a value.
+// Values: what nodes return and receive, and what is rejected as a value.
 
 import { expect, test } from "vitest";
 import { flow, typed, type Run } from "reprise";
@@ -36,7 +36,7 @@ async function causeOf(run: Run<any>): Promise<unknown> {
 
 test("an inline function that returns a promise fails the run with its node, without an unhandled rejection", async () => {
   // Rejected: were it dropped, the process would end.
-  const any = flowOf(() => Promise.reject(new Error("nobody hears this")));
+  const any = flowOf(() => Promise.reject(new Error("unheard")));
   await using engine = await createTestEngine({ definitions: [any] });
   for (const [where, node] of [
     ["inline", "kept"],
@@ -136,12 +136,12 @@ test("items are passed unchanged: errors among them keep their fields", async ()
       },
     )
     .spread(
-      "told",
+      "reported",
       ["tried"],
       ({ tried }) => tried,
       (_ctx, one) => (one.status === "rejected" ? (one.reason as { code: string; status: number }) : undefined),
     )
-    .output(["told"], ({ told }) => [told[0]?.code, told[0]?.status]);
+    .output(["reported"], ({ reported }) => [reported[0]?.code, reported[0]?.status]);
   await using engine = await createTestEngine({ definitions: [errors] });
   expect(await (await engine.start(errors, undefined)).result()).toEqual(["E_PIPE", 503]);
 });

@@ -1,4 +1,4 @@
-// Verify: what a replay finds, and what it must not take for a finding.
+// Verify: the differences that a replay finds, and those it must not report.
 
 import { expect, test } from "vitest";
 import { flow, typed } from "reprise";

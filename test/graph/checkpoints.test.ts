@@ -1,4 +1,4 @@
-// Checkpoints: committed with their step or not at all, once, and nothing the journal does not say.
+// Checkpoints: committed once, together with their step, and derived from the journal.
 
 import { expect, test } from "vitest";
 import { append, createEngine, END, graph, last, merge, promise, START } from "reprise";
@@ -173,7 +173,7 @@ test("duplicate commit: a step that is committed again is recognized, the checkp
   let lost = 0;
   using stores = openStores(async (writes, apply) => {
     const outcomes = await apply();
-    // The first commit of step 1 is in, and nobody hears of it.
+    // The first commit of step 1 succeeds, but its answer is lost.
     const has = writes.some((write) => write.write === "turn" && write.checkpoints?.some(({ step }) => step === 1));
     if (has && lost++ === 0) throw Object.assign(new Error("connection lost"), { code: "STORE_IO" });
     return outcomes;

@@ -1,4 +1,4 @@
-// How many commits a graph takes: what can be durable together is. Virtual time, so that no machine is too slow for it.
+// Commits: how many a graph needs. Virtual time, so that the result does not depend on the machine.
 
 import { expect, test } from "vitest";
 import { append, END, graph, last, START, type RepriseEvent } from "reprise";

@@ -1,4 +1,4 @@
-// Composition: graphs among queues, schedules, versions, children, codecs and secrets, like every other definition.
+// Composition: graphs with queues, schedules, versions, children, codecs and secrets.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Control: what can be done to a run from outside holds for a graph in the middle of a step.
+// Control: cancel, pause, resume, terminate and deadlines of a graph in the middle of a step.
 
 import { expect, test } from "vitest";
 import {
@@ -53,12 +53,12 @@ test("cancel within a second: the AbortSignal of every running node of a fan-out
 });
 
 test("a terminated graph ends at once: running nodes are aborted, waiting ones never continue, and nothing more is written", async () => {
-  const told = createGate();
+  const aborted = createGate();
   let went = 0;
   const g = graph("pair", { state: {}, ports: { go: promise() } })
     .node("works", async (ctx) => {
-      ctx.abortSignal.addEventListener("abort", () => told.open());
-      await told.wait();
+      ctx.abortSignal.addEventListener("abort", () => aborted.open());
+      await aborted.wait();
       await ctx.run("late", () => (went += 1));
     })
     .node("waits", async (ctx) => {
@@ -69,9 +69,9 @@ test("a terminated graph ends at once: running nodes are aborted, waiting ones n
   const source = unchanged();
   await using engine = await createTestEngine({ definitions: [g], store: source });
   const run = await engine.start(g, {});
-  await told.reached;
+  await aborted.reached;
   await run.terminate("enough");
-  await told.opened;
+  await aborted.opened;
   expect(await rejection(run.result())).toMatchObject({ code: "CANCELLED" });
   const { entries } = await run.info();
   await engine.clock.advance("1 minute");
@@ -168,19 +168,19 @@ test("bulk pause, resume, retry, cancel and terminate reach graphs like other ru
 });
 
 test("a deadline aborts every running or waiting node of a graph and fails the run, also after a crash", async () => {
-  const told: string[] = [];
+  const aborted: string[] = [];
   const g = graph("late", { state: {}, ports: { go: promise() }, deadline: "1 hour" })
     .node("works", { timeout: "1 day" }, async (ctx) => {
       await new Promise<void>((resolve) => {
         ctx.abortSignal.addEventListener("abort", () => {
-          told.push("works");
+          aborted.push("works");
           resolve();
         });
       });
     })
     .node("waits", async (ctx) => {
       await ctx.promise("go").catch((error: unknown) => {
-        told.push(String((error as RepriseError).code));
+        aborted.push(String((error as RepriseError).code));
         throw error;
       });
     })
@@ -192,7 +192,7 @@ test("a deadline aborts every running or waiting node of a graph and fails the r
   await engine.crash();
   await engine.clock.advance("30 minutes");
   expect(await rejection(run.result())).toMatchObject({ cause: { code: "DEADLINE_EXCEEDED" } });
-  await until(() => told.includes("works") && told.includes("DEADLINE_EXCEEDED"));
+  await until(() => aborted.includes("works") && aborted.includes("DEADLINE_EXCEEDED"));
   expect((await run.info()).status).toBe("failed");
   expect(await source.store.check()).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// A store that counts what is read of checkpoints and journals: rows, and characters of payloads.
+// Counting store: counts the rows and characters that are read of checkpoints and journals.
 
 import type { StoreSource } from "reprise";
 import type { AnyStore } from "../engine/world.ts";

@@ -1,4 +1,4 @@
-// Crashes: a graph killed at any commit goes on as if nothing had happened.
+// Crashes: a graph that is killed at any commit ends as if it had not been.
 
 import { expect, test } from "vitest";
 import { append, END, goto, graph, last, promise, START, stream, task, workflow } from "reprise";

@@ -1,4 +1,4 @@
-// Determinism: the order in which nodes end changes nothing.
+// Determinism: the order in which nodes end has no effect.
 
 import { expect, test } from "vitest";
 import { append, channel, createEngine, END, graph, last, merge, START } from "reprise";

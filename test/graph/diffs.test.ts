@@ -1,4 +1,4 @@
-// Diff: where two runs part, step by step, without reading what they have in common.
+// Diff: the first step after which two runs differ, found without reading the steps they share.
 
 import { expect, test } from "vitest";
 import { append, createEngine, END, graph, last, START } from "reprise";
@@ -106,7 +106,7 @@ test("a diff rejects a value that is not a run, and a wrong limit", async () => 
   expect(await rejection(run.diff(undefined as never))).toMatchObject({ code: "BAD_OPTIONS" });
   expect(await rejection(run.diff(run, { limit: 0 }))).toMatchObject({ code: "BAD_OPTIONS" });
   expect(await rejection(run.diff(run, { limmit: 1 } as never))).toMatchObject({ code: "BAD_OPTIONS" });
-  expect(await rejection(run.diff(engine.get(counts, "nobody")))).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(run.diff(engine.get(counts, "missing")))).toMatchObject({ code: "RUN_NOT_FOUND" });
 });
 
 test("runs of two stores can be compared", async () => {

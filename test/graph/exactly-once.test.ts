@@ -1,4 +1,4 @@
-// Exactly once: what the database itself keeps, and what happens to a step that is committed a second time.
+// Exactly once: the constraints of the database, and steps that are committed a second time.
 
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
@@ -69,7 +69,7 @@ test("crash recovery: after steps 1 to 5, step 5 is recognized as committed, and
   await store.close();
 });
 
-/** The same turn with another key: as if the code were not deterministic, and somebody else had been first. */
+/** The same turn with another key: as if the code were not deterministic and another worker had been first. */
 function otherwise(turn: TurnWrite, chainBefore: string): TurnWrite {
   const key = `sha256:${"0".repeat(64)}`;
   const last = turn.entries.findLastIndex(({ type }) => type === "StepCommitted");

@@ -1,4 +1,4 @@
-// Forks: what is refused, what they take along, and that they are runs like any other.
+// Forks: what is rejected, what a fork inherits, and that a fork is a run like any other.
 
 import { expect, test } from "vitest";
 import {
@@ -48,7 +48,7 @@ test.each<[string, unknown, string, RegExp]>([
     "CHECKPOINT_NOT_FOUND",
     /step 5; its newest is step 4, and it is completed/,
   ],
-  ["a label nobody gave", { label: "two" }, "CHECKPOINT_NOT_FOUND", /labelled two/],
+  ["an unknown label", { label: "two" }, "CHECKPOINT_NOT_FOUND", /labelled two/],
   ["an empty label", { label: "" }, "BAD_NAME", /fork: label/],
   ["an empty id", { step: 1, id: "" }, "BAD_ID", /run id/],
   ["a patch that is no object", { step: 1, patch: [1] }, "BAD_OPTIONS", /values by channel as patch/],
@@ -83,7 +83,7 @@ test.each<[string, unknown, string, RegExp]>([
   ],
   ["a bad deadline", { step: 1, deadline: 0 }, "BAD_OPTIONS", /deadline above 0/],
   ["bad tags", { step: 1, tags: "x" }, "BAD_OPTIONS", /array of tags/],
-  ["a version nobody has", { step: 1, version: 2 }, "UNKNOWN_DEFINITION", /Version 2 of steps/],
+  ["an unknown version", { step: 1, version: 2 }, "UNKNOWN_DEFINITION", /Version 2 of steps/],
 ])("%s is rejected, and nothing is written", async (_what, options, code, message) => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [steps] });
@@ -105,7 +105,7 @@ test("runs of workflows, and runs that are only expected, have no checkpoints", 
       code: "USAGE",
       message: expect.stringContaining("only runs of graphs"),
     });
-  expect(await rejection(engine.get(steps, "nobody").stateAt(0))).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(engine.get(steps, "missing").stateAt(0))).toMatchObject({ code: "RUN_NOT_FOUND" });
 });
 
 test("a repeated fork is the same run; the same id with another step, patch or origin is rejected", async () => {
@@ -173,17 +173,17 @@ test("a fork of a running graph starts from its newest committed step, and repea
   const fork = await run.fork({ step: 1, id: "f", patch: { log: ["patched"] } });
   await engine.clock.advance(0);
   expect((await fork.info()).status).toBe("waiting");
-  // What its origin had been told by then it knows as well, and takes no other answer.
+  // It inherits the messages of its origin, and takes no other answer.
   expect(await rejection(fork.resolve("early", "again"))).toMatchObject({ code: "PROMISE_ALREADY_RESOLVED" });
   await fork.resolve("late", "fork");
   await run.resolve("late", "run");
   expect((await fork.result()).log).toEqual(["patched", "fork", "again hello"]);
   expect((await run.result()).log).toEqual(["hello", "run", "again hello"]);
-  // Before the origin was told anything, neither was the fork.
+  // Before the origin got a message, the fork has none either.
   const from0 = await run.fork({ step: 0, id: "g" });
-  await from0.resolve("early", "anew");
-  await from0.resolve("late", "anew");
-  expect((await from0.result()).log).toEqual(["anew", "anew", "again anew"]);
+  await from0.resolve("early", "again");
+  await from0.resolve("late", "again");
+  expect((await from0.result()).log).toEqual(["again", "again", "again again"]);
 });
 
 test("the messages that a fork inherits survive a crash, and reach its own forks", async () => {
@@ -240,8 +240,10 @@ test("a fork emits a started event, and a resumed event only when it continues l
   await engine.crash();
   await fork.resolve("late", "fork");
   await fork.result();
-  const told = watched.events.filter((event) => "run" in event && event.run === "f" && event.event.startsWith("run."));
-  expect(told.map(({ event }) => event)).toEqual(["run.started", "run.resumed", "run.ended"]);
+  const emitted = watched.events.filter(
+    (event) => "run" in event && event.run === "f" && event.event.startsWith("run."),
+  );
+  expect(emitted.map(({ event }) => event)).toEqual(["run.started", "run.resumed", "run.ended"]);
 });
 
 test("a fork of the last step ends at once, with its own output", async () => {

@@ -1,4 +1,4 @@
-// A store of which a test sees both sides: what an engine writes through it, and what it holds.
+// Graph stores: a store file that a test can open with an engine and with SQL.
 
 import { DatabaseSync } from "node:sqlite";
 import type { StoreSource } from "reprise";

@@ -1,4 +1,4 @@
-// Joins: a node that waits for others runs once they have arrived, or once they no longer can.
+// Joins: a node that waits for others runs once they have arrived or can no longer arrive.
 
 import { expect, test } from "vitest";
 import { append, END, graph, last, START } from "reprise";
@@ -125,22 +125,22 @@ test("a join waits for an earlier join before it fires", async () => {
 
 test.each<[string, (g: any) => unknown, RegExp]>([
   [
-    "two ways on without a condition",
+    "two edges without a condition",
     (g) => g.edge(START, "a").edge("a", "b").edge("a", END),
     /edges of a after its first/,
   ],
   [
-    "a join beside another way without a condition",
+    "a join next to an edge without a condition",
     (g) => g.edge(START, "a").edge("a", "b").join(["a"], "c"),
     /edges of a after its/,
   ],
   ["nothing from START", (g) => g, /no edge leaves START/],
-  ["an edge to no node", (g) => g.edge("a", "nobody"), /no node has this name/],
-  ["an edge from no node", (g) => g.edge("nobody", "a"), /no node has this name/],
+  ["an edge to no node", (g) => g.edge("a", "missing"), /no node has this name/],
+  ["an edge from no node", (g) => g.edge("missing", "a"), /no node has this name/],
   ["an empty list of targets", (g) => g.edge("a", []), /an empty list/],
   ["a node of a taken name", (g) => g.node("a", async () => {}), /already exists/],
   ["a join that waits for itself", (g) => g.join(["a", "b"], "a"), /cannot wait for itself/],
-  ["a join for nobody", (g) => g.join([], "a"), /expected a list of the nodes it waits for/],
+  ["a join without nodes", (g) => g.join([], "a"), /expected a list of the nodes it waits for/],
   ["two joins of one node", (g) => g.join(["a"], "c").join(["b"], "c"), /already has a join/],
   [
     "an edge to a node that takes items",

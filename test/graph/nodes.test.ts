@@ -1,4 +1,4 @@
-// Nodes: what their code may do, and what becomes of it when the run fails, is cancelled, paused, given back or killed.
+// Nodes: their context, and their end when the run fails, is cancelled, paused, released or killed.
 
 import { expect, test } from "vitest";
 import {
@@ -30,11 +30,11 @@ async function typesOf(run: { journal(): AsyncIterable<JournalEntry> }): Promise
 
 test("a node that fails its last attempt fails the run, aborts its siblings, keeps their results, and leaves no checkpoint", async () => {
   const gate = createGate();
-  const told: string[] = [];
+  const aborted: string[] = [];
   const g = graph("fails", { state: { seen: append<string>() } })
     .node("first", async (ctx) => {
       ctx.abortSignal.addEventListener("abort", () => {
-        told.push((ctx.abortSignal.reason as Error).message);
+        aborted.push((ctx.abortSignal.reason as Error).message);
         gate.open();
       });
       await gate.wait();
@@ -42,7 +42,7 @@ test("a node that fails its last attempt fails the run, aborts its siblings, kee
     })
     .node("second", async (ctx) => {
       await new Promise((_resolve, reject) => {
-        ctx.abortSignal.addEventListener("abort", () => reject(new Error("as told")));
+        ctx.abortSignal.addEventListener("abort", () => reject(new Error("aborted")));
       });
     })
     .node("third", async () => {
@@ -56,7 +56,7 @@ test("a node that fails its last attempt fails the run, aborts its siblings, kee
   await using engine = await createTestEngine({ definitions: [g] });
   const run = await engine.start(g, {});
   expect(await rejection(run.result())).toMatchObject({ code: "RUN_FAILED", cause: { message: "third failed" } });
-  expect(told).toEqual(["Node third of the same step failed, so this node was aborted."]);
+  expect(aborted).toEqual(["Node third of the same step failed, so this node was aborted."]);
   const types = await typesOf(run);
   expect(types.slice(1, 3)).toEqual(["StepCommitted", "NodeFailed Node(1.2)"]);
   expect(types.slice(3).toSorted()).toEqual(["NodeCompleted Node(1.0)", "NodeFailed Node(1.1)", "RunFailed"]);
@@ -402,17 +402,17 @@ test("the default timeout of a node is 30 seconds, and durable waits do not coun
 });
 
 test("a node that exceeds its timeout fails, and its signal aborts", async () => {
-  const told = createGate<string>();
+  const aborted = createGate<string>();
   const g = graph("slow", { state: {} })
     .node("works", { timeout: 20 }, async (ctx) => {
-      ctx.abortSignal.addEventListener("abort", () => told.open((ctx.abortSignal.reason as { code: string }).code));
+      ctx.abortSignal.addEventListener("abort", () => aborted.open((ctx.abortSignal.reason as { code: string }).code));
       await new Promise(() => {});
     })
     .edge(START, "works");
   await using engine = await createEngine({ store: "sqlite::memory:", definitions: [g] });
   const run = await engine.start(g, {});
   expect(await rejection(run.result())).toMatchObject({ cause: { code: "ATTEMPT_TIMEOUT" } });
-  expect(await told.opened).toBe("ATTEMPT_TIMEOUT");
+  expect(await aborted.opened).toBe("ATTEMPT_TIMEOUT");
 });
 
 test("code of an attempt that has ended is ignored", async () => {

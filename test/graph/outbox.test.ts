@@ -1,4 +1,4 @@
-// The outbox of graphs: what a node sends stands in the commit of its result, or nowhere.
+// Outbox of graphs: the messages of a node are part of the commit of its result.
 
 import { expect, test } from "vitest";
 import { append, END, goto, graph, last, START } from "reprise";
@@ -80,8 +80,8 @@ test("a node that is aborted, cancelled or fails its last attempt sends nothing,
   let broken = true;
   const gate = createGate();
   const g = graph("pair", { state: {} })
-    .node("told", async (ctx) => {
-      ctx.send("mail", "from told");
+    .node("aborted", async (ctx) => {
+      ctx.send("mail", "from aborted");
       if (!broken) return;
       await new Promise((_resolve, reject) => {
         ctx.abortSignal.addEventListener("abort", () => reject(new Error("stopped")));
@@ -94,7 +94,7 @@ test("a node that is aborted, cancelled or fails its last attempt sends nothing,
       await gate.reached;
       throw new Error("broken");
     })
-    .edge(START, ["told", "breaks"]);
+    .edge(START, ["aborted", "breaks"]);
   const source = unchanged();
   await using engine = await createTestEngine({ definitions: [g], store: source, outbox: { mail } });
   const run = await engine.start(g, {}, { id: "r" });
@@ -105,7 +105,7 @@ test("a node that is aborted, cancelled or fails its last attempt sends nothing,
   await run.retry();
   await run.result();
   await engine.clock.advance("1 s");
-  expect(payloadsOf(arrived).toSorted()).toEqual(["from breaks", "from told"]);
+  expect(payloadsOf(arrived).toSorted()).toEqual(["from breaks", "from aborted"]);
   const undisturbed = ledger();
   await using other = await createTestEngine({ definitions: [g], outbox: { mail: undisturbed.mail } });
   await (await other.start(g, {}, { id: "r" })).result();

@@ -121,7 +121,7 @@ async function perform(ctx: NodeContext, world: GraphWorld, program: Program, ta
     else if (op === "send") ctx.send("mail", { tag, index });
     else if (op === "label") ctx.label(`at ${tag}`);
     else
-      // It may come when nobody hears it any more.
+      // It may arrive after the run has ended.
       void call("late", tag)
         .then(() => call("later", tag))
         .catch(() => {});

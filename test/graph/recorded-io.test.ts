@@ -1,4 +1,4 @@
-// Recorded I/O: what nodes asked the outside and what it answered, with hash and duration (seed 000 "RecordedIO").
+// Recorded I/O: requests and responses of nodes, with hash and duration (seed 000 "RecordedIO").
 
 import { expect, test } from "vitest";
 import { append, END, graph, last, START } from "reprise";

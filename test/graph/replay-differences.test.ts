@@ -1,4 +1,4 @@
-// What a replay of a graph notices: code that does other things than the journal says, each with step, node and attempt.
+// Replay differences: code that differs from the journal, reported with step, node and attempt.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -114,12 +114,12 @@ const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] 
     { where: "Node(1.0)#0/Operation(0)", expected: "primary", actual: "first", node: "work", attempt: 1 },
   ],
   [
-    "a call nobody recorded",
+    "a call that is not recorded",
     { more: "call" },
     { where: "Node(1.0)", expected: "Node(1.0)#0/Operation(2) third", actual: undefined, node: "work", attempt: 1 },
   ],
   [
-    "a task nobody recorded",
+    "a task that is not recorded",
     { more: "task" },
     { where: "Node(1.0)", expected: "Node(1.0)#0/Task(0)", node: "work", attempt: 1 },
   ],
@@ -141,7 +141,7 @@ const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] 
     },
   ],
   [
-    "another way on",
+    "another goto",
     { goto: "end" },
     { where: "Node(1.0)", expected: { change: { log: ["first 1 second"] }, goto: [null] }, node: "work", attempt: 1 },
   ],
@@ -315,7 +315,7 @@ test("a timed-out attempt, an aborted sibling and a cancelled run replay to the 
       { timeout: "1 day" },
       (ctx) =>
         new Promise<void>((_, reject) => {
-          ctx.abortSignal.addEventListener("abort", () => reject(new Error("told")));
+          ctx.abortSignal.addEventListener("abort", () => reject(new Error("aborted")));
         }),
     )
     .edge(START, "slow")

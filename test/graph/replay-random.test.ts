@@ -1,4 +1,4 @@
-// Random graphs, killed anywhere, replayed: the same every time, with nothing called; and one changed byte is noticed.
+// Random replays: random graphs, killed anywhere, replay to the same result without calls; one changed byte is found.
 
 import { expect, test } from "vitest";
 import { append, END, graph, last, START, task, type NodeContext } from "reprise";

@@ -1,4 +1,4 @@
-// Replay in the mode `resume`: recordings up to a checkpoint, live from there, on a copy nobody else sees.
+// Replay with mode `resume`: recordings up to a checkpoint, live from there, on a private copy.
 
 import { expect, test } from "vitest";
 import { append, createClient, createEngine, END, graph, last, promise, START, task, workflow } from "reprise";

@@ -1,4 +1,4 @@
-// Replay of graphs: node by node, attempt by attempt, from recordings alone (ACCEPTANCE 13 and 14).
+// Replay of graphs: node by node, attempt by attempt, from recordings only (ACCEPTANCE 13 and 14).
 
 import { execFile } from "node:child_process";
 import { createServer } from "node:http";
@@ -10,7 +10,7 @@ import { append, createClient, createEngine, END, graph, last, promise, START } 
 import { createTestEngine } from "reprise/testing";
 import { createGate } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
-import { asking } from "./replay-asking.ts";
+import { asking } from "./calling-graph.ts";
 
 interface Message {
   role: string;
@@ -178,7 +178,7 @@ test("a replay makes no call at all: in a process without network it ends in the
     server.close();
   }
   expect(requests).toBe(4);
-  const script = fileURLToPath(new URL("replay-denied.ts", import.meta.url));
+  const script = fileURLToPath(new URL("replay-offline.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [
     "--conditions=reprise-source",
     "--no-warnings",

@@ -1,4 +1,4 @@
-// Retrying a graph: of the step that failed, the items without a result run again, from the same checkpoint (rules.G12).
+// Retry of graphs: the items of the failed step without a result run again, from the same checkpoint (rules.G12).
 
 import { expect, test } from "vitest";
 import { append, channel, END, graph, last, promise, START, stream, task, workflow } from "reprise";
@@ -249,7 +249,7 @@ test("a promise whose rejection failed a node is open again after the retry, and
   const source = unchanged();
   await using engine = await createTestEngine({ definitions: [g], store: source });
   const run = await engine.start(g, {});
-  // Before anybody waits for it: what it was told is kept with the whole state.
+  // Before a node waits for it: the message is stored with the snapshot.
   await run.reject("second", new Error("no"));
   await run.resolve("first", "1");
   expect(await rejection(run.result())).toMatchObject({ cause: { message: "no" } });

@@ -1,4 +1,4 @@
-// Backpressure (rules.G5): the bound is on memory and concurrency, never on completion; and a wait that is too long pauses the run.
+// Backpressure (rules.G5): memory and concurrency are bounded, completion is not; a wait that is too long pauses the run.
 
 import { expect, test } from "vitest";
 import { append, createClient, createEngine, graph, last, promise, START, type Duration } from "reprise";
@@ -32,7 +32,7 @@ test("a run whose items wait for room longer than backpressureTimeout is paused 
   const run = await engine.start(g, {}, { id: "r" });
   await engine.clock.advance("9 s");
   expect((await run.info()).status).toBe("running");
-  // One ends: an item is admitted, and the wait of the next begins anew.
+  // One ends: an item is admitted, and the wait of the next one starts again.
   gates[0]!.open();
   await engine.clock.advance("9 s");
   expect((await run.info()).status).toBe("running");
@@ -48,7 +48,7 @@ test("a run whose items wait for room longer than backpressureTimeout is paused 
   });
   expect(await waiting).toMatchObject({ code: "BACKPRESSURE_TIMEOUT" });
   expect(watched.events.filter(({ event }) => event === "run.paused")).toHaveLength(1);
-  // What is at work is kept, and nothing else begins.
+  // Results of running items are stored, and no other item starts.
   gates[1]!.open();
   await engine.clock.advance("1 day");
   expect((await run.info()).status).toBe("paused");

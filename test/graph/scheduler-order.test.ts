@@ -1,4 +1,4 @@
-// Order: what is dispatched, merged and repeated, and when, does not depend on which node ends first.
+// Order: dispatch, merge and retry do not depend on which node ends first.
 
 import { expect, test } from "vitest";
 import { append, channel, END, FatalError, graph, merge, promise, START, type NodeContext } from "reprise";

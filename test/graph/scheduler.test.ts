@@ -1,4 +1,4 @@
-// The scheduler's state and its six figures (seed 000), against counts the test keeps by itself.
+// Scheduler: its state and its six metrics (seed 000), against independent counts.
 
 import { expect, test } from "vitest";
 import {

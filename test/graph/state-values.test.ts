@@ -1,4 +1,4 @@
-// What a node sees of the state is what a replay would read, however the state came about.
+// State values: a node reads the values that a replay would decode.
 
 import { expect, test } from "vitest";
 import { append, createEngine, END, graph, last, merge, START } from "reprise";

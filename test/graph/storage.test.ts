@@ -1,4 +1,4 @@
-// Storage follows what changes, and reading any step is bounded: measured in bytes of the file and in what is read.
+// Storage: grows with the changes, and reading any step is bounded, measured in bytes of the file and in reads.
 
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

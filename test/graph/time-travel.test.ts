@@ -1,4 +1,4 @@
-// Time travel: the state after any step, forks that share what came before, and where two runs part.
+// Time travel: the state after any step, forks that share earlier steps, and diffs.
 
 import { expect, test } from "vitest";
 import { append, createEngine, END, graph, last, max, merge, promise, START, stream } from "reprise";

@@ -1,4 +1,4 @@
-// What is refused before a run starts, and what a node, a rule or a condition gets wrong while it goes on.
+// Validation: what is rejected before a run starts, and wrong results of nodes, reducers and conditions.
 
 import { expect, test } from "vitest";
 import { append, channel, END, goto, graph, last, max, merge, START, type Channel } from "reprise";
@@ -45,7 +45,7 @@ test.each<[string, (g: any) => unknown, string, RegExp]>([
   ["Retryable that is no function", retry({ maxAttempts: 2, retryable: true }), "BAD_POLICY", /retryable must be/],
   ["Timeout 0", node({ timeout: 0 }), "BAD_POLICY", /node b: expected a timeout above 0/],
   ["Timeout negative", node({ timeout: -5 }), "BAD_DURATION", /node b: timeout/],
-  ["unknown NodeID in an edge", (g) => g.edge(START, "nobody"), "BAD_GRAPH", /no node has this name/],
+  ["unknown NodeID in an edge", (g) => g.edge(START, "missing"), "BAD_GRAPH", /no node has this name/],
   ["an edge from END", (g) => g.edge(END, "a"), "BAD_GRAPH", /edge from END: no node has this name/],
   [
     "START of LangGraph.js",
@@ -54,8 +54,8 @@ test.each<[string, (g: any) => unknown, string, RegExp]>([
     /no node has this name.* Import START and END from reprise/,
   ],
   ["a retry that is a number", node({ retry: 3 }), "BAD_POLICY", /node b: expected \{ maxAttempts, … \}, not 3/],
-  ["unknown NodeID in a spread", (g) => g.spread(START, "nobody", () => []), "BAD_GRAPH", /no node has this name/],
-  ["unknown NodeID in a join", (g) => g.join(["nobody"], "a"), "BAD_GRAPH", /no node has this name/],
+  ["unknown NodeID in a spread", (g) => g.spread(START, "missing", () => []), "BAD_GRAPH", /no node has this name/],
+  ["unknown NodeID in a join", (g) => g.join(["missing"], "a"), "BAD_GRAPH", /no node has this name/],
   [
     "RequiresIdempotency without key function",
     node({ effects: { requiresIdempotency: true } }),
@@ -64,8 +64,8 @@ test.each<[string, (g: any) => unknown, string, RegExp]>([
   ],
   ["a key function that is none", node({ idempotencyKey: "k" }), "BAD_OPTIONS", /idempotencyKey: expected a function/],
   ["an effect that is no flag", node({ effects: { recordable: "no" } }), "BAD_OPTIONS", /effects.recordable/],
-  ["an effect nobody knows", node({ effects: { pure: true } }), "BAD_OPTIONS", /no option "pure"/],
-  ["an option nobody knows", node({ retries: 3 }), "BAD_OPTIONS", /no option "retries"/],
+  ["an unknown effect", node({ effects: { pure: true } }), "BAD_OPTIONS", /no option "pure"/],
+  ["an unknown option", node({ retries: 3 }), "BAD_OPTIONS", /no option "retries"/],
   ["a node without a function", (g) => g.node("b", {}), "BAD_OPTIONS", /node b: expected a function/],
   ["a target named twice", (g) => g.edge(START, ["a", "a"]), "BAD_GRAPH", /to a twice/],
 ])(
@@ -84,19 +84,29 @@ test.each<[string, object, string, RegExp]>([
   ["a backpressureTimeout below 0", { backpressureTimeout: -1 }, "BAD_DURATION", /backpressureTimeout/],
   ["a deadline of 0", { deadline: 0 }, "BAD_OPTIONS", /deadline above 0/],
   ["an output that is no function", { output: 1 }, "BAD_OPTIONS", /output: expected a function/],
-  ["a fold nobody knows", { fold: "arrival" }, "BAD_OPTIONS", /"written" or "order-key"/],
+  ["an unknown fold", { fold: "arrival" }, "BAD_OPTIONS", /"written" or "order-key"/],
   ["no channels", { state: undefined }, "BAD_OPTIONS", /expected channels as `state`/],
   ["a list of channels", { state: [] }, "BAD_OPTIONS", /expected channels as `state`/],
-  ["a channel that is none", { state: { n: 0 } }, "BAD_OPTIONS", /channel n was not created by/],
+  ["a channel that was not created", { state: { n: 0 } }, "BAD_OPTIONS", /channel n was not created by/],
   ["a channel named goto", { state: { goto: last("") } }, "BAD_OPTIONS", /cannot be named goto/],
   [
-    "a first value append cannot have",
+    "an initial value that append cannot have",
     { state: { n: append(1 as never) } },
     "BAD_OPTIONS",
     /initial value of channel n/,
   ],
-  ["a first value merge cannot have", { state: { n: merge([]) } }, "BAD_OPTIONS", /holds an object, got a list/],
-  ["a first value that cannot be kept", { state: { n: last(() => 1) } }, "BAD_OPTIONS", /channel n cannot be stored/],
+  [
+    "an initial value that merge cannot have",
+    { state: { n: merge([]) } },
+    "BAD_OPTIONS",
+    /holds an object, got a list/,
+  ],
+  [
+    "an initial value that cannot be stored",
+    { state: { n: last(() => 1) } },
+    "BAD_OPTIONS",
+    /channel n cannot be stored/,
+  ],
 ])("a graph with %s is rejected", async (_what, options, code, message) => {
   const refused = await refusalOf((g) => g.edge(START, "a"), options);
   expect([refused.code, refused.message]).toEqual([code, expect.stringMatching(message)]);
@@ -142,7 +152,7 @@ test("an empty run id is rejected before anything is written", async () => {
 });
 
 test.each<[string, object, RegExp]>([
-  ["a channel there is not", { nope: 1 }, /no channel nope; its channels are: log, facts, top, any, rule/],
+  ["an unknown channel", { nope: 1 }, /no channel nope; its channels are: log, facts, top, any, rule/],
   ["no list for append", { log: "x" }, /changed log, which holds a list, got a value of type string/],
   ["no object for merge", { facts: [1] }, /changed facts, which holds an object, got a list/],
   ["no number for max", { top: "9" }, /changed top, which holds a number, got a value of type string/],
@@ -186,7 +196,7 @@ class Odd {
 }
 
 test.each<[string, () => unknown, RegExp]>([
-  ["a channel there is not", () => ({ nope: 1 }), /changed nope, which is not a channel; the channels are: log, facts/],
+  ["an unknown channel", () => ({ nope: 1 }), /changed nope, which is not a channel; the channels are: log, facts/],
   ["no list for append", () => ({ log: "x" }), /changed log, which holds a list, got a value of type string/],
   ["nothing for append", () => ({ log: undefined }), /changed log, which holds a list, got a value of type undefined/],
   ["no object for merge", () => ({ facts: null }), /changed facts, which holds an object, got null/],
@@ -195,16 +205,16 @@ test.each<[string, () => unknown, RegExp]>([
   ["a list", () => [{ log: ["x"] }], /returned an array; expected/],
   ["an object of a class", () => new Odd(), /returned an object of class Odd/],
   ["a change that is none", () => goto(END, 5 as never), /changed number; expected channels by name/],
-  ["nowhere to go", () => goto([]), /returned a goto to an empty list/],
+  ["a goto to an empty list", () => goto([]), /returned a goto to an empty list/],
   [
-    "a way to nobody",
-    () => goto("nobody"),
-    /returned a goto to nobody, which is not a node; the nodes are: bad, each, spreads/,
+    "a goto to an unknown node",
+    () => goto("missing"),
+    /returned a goto to missing, which is not a node; the nodes are: bad, each, spreads/,
   ],
-  ["a way to nothing", () => ({ goto: undefined }), /returned a goto to undefined, which is not a node/],
-  ["a way back to START", () => goto(START as never), /returned a goto to an object, which is not a node/],
+  ["a goto to undefined", () => ({ goto: undefined }), /returned a goto to undefined, which is not a node/],
+  ["a goto to START", () => goto(START as never), /returned a goto to an object, which is not a node/],
   [
-    "a way to a node that takes items",
+    "a goto to a node that takes items",
     () => goto("each"),
     /returned a goto to each, which runs once per item of a spread/,
   ],
@@ -243,7 +253,7 @@ test.each<[string, object, string, RegExp]>([
     /Graph shop: the reducer of channel rule threw on the change of node bad: negative/,
   ],
   [
-    "gives what cannot be kept",
+    "returns what cannot be stored",
     { rule: 7 },
     "NOT_DATA",
     /Graph shop: channel rule cannot be stored after the change of node bad: /,
@@ -296,7 +306,7 @@ const no = (why: string): never => {
 test.each<[string, Route, RegExp]>([
   ["a condition that throws", (g) => g.edge("a", "b", () => no("why")), /condition of the edge from a to b threw: why/],
   [
-    "a condition that gives a promise",
+    "a condition that returns a promise",
     (g) => g.edge("a", END, (async () => false) as never),
     /condition of the edge from a to END returned a promise/,
   ],
@@ -307,12 +317,12 @@ test.each<[string, Route, RegExp]>([
   ],
   ["a spread that throws", (g) => g.spread("a", "each", () => no("why")), /spread to each threw: why/],
   [
-    "a spread of no list",
+    "a spread that is not a list",
     (g) => g.spread("a", "each", () => 3 as never),
     /spread to each: expected a list of items, got number/,
   ],
   [
-    "a spread of what cannot be kept",
+    "a spread of values that cannot be stored",
     (g) => g.spread("a", "each", () => [1, () => 2]),
     /spread to each: item 1 cannot be stored: /,
   ],

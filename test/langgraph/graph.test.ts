@@ -1,4 +1,4 @@
-// LangGraph.js itself on our saver.
+// LangGraph.js on RepriseSaver.
 
 import { Annotation, Command, END, interrupt, MemorySaver, Send, START, StateGraph } from "@langchain/langgraph";
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";

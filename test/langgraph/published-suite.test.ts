@@ -1,4 +1,4 @@
-// The suite LangGraph publishes for checkpointers. It looks for the functions of a test runner among the globals.
+// The suite that LangGraph publishes for checkpointers. It expects the functions of a test runner as globals.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {

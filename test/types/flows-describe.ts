@@ -1,4 +1,4 @@
-// What `describeFlow` takes and gives. Compiled, never run.
+// The types of `describeFlow`. Compiled, not run.
 
 import { flow, typed, workflow } from "reprise";
 import { describeFlow, type FlowDescription, type FlowNodeKind } from "reprise/describe";

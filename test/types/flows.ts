@@ -81,7 +81,7 @@ const all = base
     same<typeof both, { readonly one: number; readonly two: readonly string[] }>();
     return both.one;
   })
-  .call("called", ["input"], child, ({ input }) => input.names[0] ?? "nobody")
+  .call("called", ["input"], child, ({ input }) => input.names[0] ?? "unnamed")
   .call("sub", ["input"], csvImport, () => ({ url: "x" }))
   .spread("children", ["input"], ({ input }) => input.names, child)
   .spread("tasks", ["input"], { queue: narrow, label: "gpu" }, ({ input }) => [input.n], double)
@@ -187,9 +187,9 @@ export const branches = base
 // @ts-expect-error what is derived in memory goes with what it is derived from
 base.inline("label", ["input"], { label: "gpu" }, () => 1);
 // @ts-expect-error a child has the label of its own definition
-base.call("label", ["input"], { label: "gpu" }, child, () => "nobody");
+base.call("label", ["input"], { label: "gpu" }, child, () => "unnamed");
 // @ts-expect-error nothing of this name stands above
-base.inline("x", ["nobody"], () => 1);
+base.inline("x", ["missing"], () => 1);
 // @ts-expect-error below, not above
 base.action("a", ["b"], () => 1).action("b", ["input"], () => 1);
 // @ts-expect-error a name stands for one value
@@ -199,7 +199,7 @@ base.inline("input", ["input"], () => 1);
 // @ts-expect-error only what was asked for is given
 base.inline("a", ["input"], () => 1).inline("b", ["a"], ({ input }) => input);
 // @ts-expect-error there is no when of this name
-base.otherwise("nobody", (b) => b);
+base.otherwise("missing", (b) => b);
 base
   .when(
     "w",

@@ -1,4 +1,4 @@
-// What an editor says while a graph is written: it offers the names that are there, and a mistake is told with them. Asked of
+// What an editor shows while a graph is written: it offers the defined names, and an error lists them. Read from
 // TypeScript's own server.
 
 import { spawn } from "node:child_process";
@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Beside this file, so that its settings hold; it is told to the server and never written.
+// Beside this file, so that its settings hold; it is sent to the server and never written.
 const FILE = pathToFileURL(join(ROOT, "test/types/unwritten.ts")).href;
 
 /** The language server, by its protocol: JSON with a header that says how long it is. */
@@ -129,14 +129,14 @@ const lost = agent.node("goes", async () => goto("nowhere"));
 `;
 /** Each wrong in one way, and what is said about it. */
 const WRONG: readonly (readonly [string, string])[] = [
-  [`agent.edge("think", "nobody");`, `'"nobody"' is not assignable to parameter of type '"act" | "think" | End`],
+  [`agent.edge("think", "missing");`, `'"missing"' is not assignable to parameter of type '"act" | "think" | End`],
   [
-    `agent.edge("nobody", "act");`,
-    `'"nobody"' is not assignable to parameter of type '"act" | "each" | "think" | Start'`,
+    `agent.edge("missing", "act");`,
+    `'"missing"' is not assignable to parameter of type '"act" | "each" | "think" | Start'`,
   ],
   [`agent.spread("think", "act", () => [1]);`, `'"act"' is not assignable to parameter of type '"each"'`],
   [`agent.spread("think", "each", () => ["x"]);`, `Type 'string' is not assignable to type 'number'`],
-  [`agent.join(["nobody"], "act");`, `'"nobody"' is not assignable to type '"act" | "each" | "think"'`],
+  [`agent.join(["missing"], "act");`, `'"missing"' is not assignable to type '"act" | "each" | "think"'`],
   [`agent.node("act", async () => {});`, `"act\\" is already taken`],
   [`agent.node("x", async () => ({ n: 1, typo: 2 }));`, `no channel named \\"typo\\"`],
   [`agent.node("x", async () => ({ n: "one" }));`, `Type 'string' is not assignable to type 'number'`],
@@ -153,7 +153,7 @@ const WRONG: readonly (readonly [string, string])[] = [
   [`void createEngine({ store: "sqlite::memory:", definitions: [lost] });`, `goto: no node named \\"nowhere\\"`],
 ];
 
-test("a mistake is told with the names that are there", async () => {
+test("an error message lists the defined names", async () => {
   const server = await openDocument(BASE + WRONG.map(([line]) => `${line}\n`).join(""));
   try {
     const answer = await server.ask("textDocument/diagnostic", { textDocument: { uri: FILE } });

@@ -37,11 +37,11 @@ const small = graph("small", {
 // ── names of nodes ──
 
 // @ts-expect-error no such node
-small.edge("a", "nobody");
+small.edge("a", "missing");
 // @ts-expect-error no such node to come from
-small.edge("nobody", "a");
+small.edge("missing", "a");
 // @ts-expect-error no such node among several
-small.edge("a", ["b", "nobody"]);
+small.edge("a", ["b", "missing"]);
 // @ts-expect-error END is no target among several
 small.edge("a", ["b", END]);
 // @ts-expect-error nothing comes from END
@@ -49,9 +49,9 @@ small.edge(END, "a");
 // @ts-expect-error nothing leads to START
 small.edge("a", START);
 // @ts-expect-error no such node to wait for
-small.join(["nobody"], "a");
+small.join(["missing"], "a");
 // @ts-expect-error no such node to join in
-small.join(["a"], "nobody");
+small.join(["a"], "missing");
 // @ts-expect-error a join waits for a list
 small.join("a", "b");
 // @ts-expect-error a node that takes items is no join
@@ -117,7 +117,7 @@ small.node("x", async (ctx, state) => {
   // @ts-expect-error nor inside
   state.words.push("x");
   // @ts-expect-error no such port
-  await ctx.promise("nobody");
+  await ctx.promise("missing");
   // @ts-expect-error a stream is not waited for
   await ctx.promise("progress");
   const decision = await ctx.promise("approve", { timeout: "1 day" });
@@ -196,7 +196,7 @@ void engine.start(small, { words: [1] });
 // @ts-expect-error by its name it takes the same input
 void engine.start("small", { n: "1" });
 // @ts-expect-error no such port
-void run.resolve("nobody", { ok: true });
+void run.resolve("missing", { ok: true });
 // @ts-expect-error what the port takes has another type
 void run.resolve("approve", { ok: 1 });
 // @ts-expect-error the output is the state

@@ -50,8 +50,14 @@ export async function travel(): Promise<void> {
     const { step, state, frontier, label, idempotencyKey, rngSeed, timestamp } = checkpoint;
     same<typeof state, State>();
     same<(typeof frontier)[number], WorkItem<State>>();
-    const told: [number, string | undefined, string, bigint, Date] = [step, label, idempotencyKey, rngSeed, timestamp];
-    void told;
+    const fields: [number, string | undefined, string, bigint, Date] = [
+      step,
+      label,
+      idempotencyKey,
+      rngSeed,
+      timestamp,
+    ];
+    void fields;
     const text: string = checkpointToJson(checkpoint, { itemState: false });
     same<ReturnType<typeof checkpointFromJson>["step"], number>();
     void checkpointFromJson(text);
@@ -103,7 +109,7 @@ export async function astray(): Promise<void> {
   await run.fork({ step: 1, delay: "1 s" });
   // @ts-expect-error runs of two graphs have nothing to compare
   await run.diff(stranger);
-  // @ts-expect-error a replay is full, or goes on from somewhere
+  // @ts-expect-error a replay is full, or resumes from a step
   await run.replay({ mode: "live" });
   // @ts-expect-error nodes are named in a list
   await run.replay({ live: "think" });

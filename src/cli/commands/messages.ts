@@ -93,7 +93,7 @@ export function addMessageCommands(program: Command): void {
     .option(...FILE)
     .option("--dedup-id <id>", "handle updates with the same id once; each gets the same answer")
     .option("--timeout <duration>", "stop waiting after this long (default: never)")
-    .addHelpText("after", examples('update cart-7 setQuantity \'{"sku":"a","qty":3}\' --file cart.ts --timeout 10s'))
+    .addHelpText("after", examples('update cart-7 setQuantity \'{"sku":"a","qty":3}\' --timeout 10s'))
     .action(
       action(async (id: string, name: string, args: string | undefined, options: UpdateOptions) =>
         (await import("../messages.ts")).update(id, name, args, options),

@@ -46,7 +46,7 @@ export function addScheduleCommands(program: Command): void {
     .addHelpText(
       "after",
       examples(
-        'schedule create morning report.ts report \'"ann"\' --cron "0 9 * * MON"',
+        'schedule create daily report.ts report --cron "0 9 * * MON-FRI"',
         "schedule create sync shop.ts sync --every 10m --overlap queue",
       ),
     )

@@ -47,7 +47,7 @@ export function addTimeTravelCommands(program: Command): void {
       "after",
       examples(
         "fork agent-7 --step 12",
-        'fork agent-7 --label asked --patch \'{"draft":"shorter"}\' --id agent-7-b',
+        'fork agent-7 --label asked --patch \'{"draft":"shorter"}\' --id a-8',
         "fork agent-7 --step 12 --patch-file patch.json --file agent.ts",
       ),
     )

@@ -1,7 +1,6 @@
 // Check fork: the origin in a fork's journal exists and matches (fork.F1, fork.F4).
 
-import { decode } from "../../base/index.ts";
-import { decodeData, forkOriginOf, type Entry, type ForkOrigin, type RunNumber, type RunStartedData } from "../../kernel/index.ts";
+import { decodeData, forkOriginOf, type Entry, type ForkOrigin, type RunNumber } from "../../kernel/index.ts";
 import type { CheckStatements } from "./check-store.ts";
 import type { Fault } from "./check-journal.ts";
 

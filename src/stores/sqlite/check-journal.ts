@@ -1,6 +1,5 @@
 // Check journal: checks one run's journal entry by entry, and collects the commands that are still open.
 
-import { decode } from "../../base/index.ts";
 import {
   decodeData,
   CHAIN_START,

@@ -5,24 +5,17 @@
 // check-steps.S3. A step is committed when every item of the frontier before it has a result, and not before.
 // check-steps.S4. A run that completed has no work left: no item, and no waiting join.
 
-import { decode } from "../../base/index.ts";
-import { decodeData, nodeItemOf, type Entry } from "../../kernel/index.ts";
+import { decodeData, nodeItemOf, type Entry, type StepCommittedData } from "../../kernel/index.ts";
 import type { Fault } from "./check-journal.ts";
 
 const INVARIANT = "I13 a step commits once";
-
-interface StepData {
-  readonly step: number;
-  readonly frontier: readonly { readonly node: string }[];
-  readonly waiting?: readonly { readonly node: string; readonly arrived: readonly unknown[] }[];
-}
 
 export class StepCheck {
   readonly faults: Fault[] = [];
   /** The first step of the journal; undefined before it. */
   first: number | undefined;
   last: number | undefined;
-  #frontier: StepData["frontier"] = [];
+  #frontier: StepCommittedData["frontier"] = [];
   #waiting: readonly string[] = [];
   /** Positions of the next step that have a result. */
   #done = new Set<number>();
@@ -42,7 +35,7 @@ export class StepCheck {
     }
   }
 
-  #commit({ seq }: Entry, { step, frontier, waiting = [] }: StepData): void {
+  #commit({ seq }: Entry, { step, frontier, waiting = [] }: StepCommittedData): void {
     // check-steps.S1
     if (this.last !== undefined && step !== this.last + 1)
       this.#fault(seq, `Step ${step} follows step ${this.last}; expected step ${this.last + 1}.`);

@@ -10,37 +10,35 @@ export const earlyMutants: readonly Mutant[] = [
       ? { beforeStart: { definition: "checkout", kind: "workflow", version: 1, runtime: "" }, ...write }
       : write,
   ),
-  records("an expected run looks like any other", (record) =>
+  records("an expected run looks like a started one", (record) =>
     record.status === "expected" ? { ...record, status: "queued" } : record,
   ),
-  rewriting("a start does not look at what is expected", (write, store) =>
+  rewriting("a start ignores the expected run", (write, store) =>
     write.write === "start"
       ? expectedUnder(store, write.run.id).then((expected) =>
           expected === undefined ? write : { ...write, run: { ...write.run, definition: expected.definition } },
         )
       : write,
   ),
-  rewriting("a start forgets the messages that come with it", (write) =>
-    write.write === "start" ? without(write, "messages") : write,
-  ),
-  rewriting("the definition of a message is not looked at", (write) =>
+  rewriting("a start loses its messages", (write) => (write.write === "start" ? without(write, "messages") : write)),
+  rewriting("the definition of a message is ignored", (write) =>
     write.write === "message" ? without(write, "definition") : write,
   ),
-  rewriting("an expectation cannot be cancelled", (write) =>
+  rewriting("an expected run cannot be cancelled", (write) =>
     write.write === "message" && write.arrival.type === "CancelRequested"
       ? { ...write, arrival: { ...write.arrival, type: "PromiseRejected" } }
       : write,
   ),
-  methods("an expectation is pruned at once", (store) => ({
+  methods("an expected run is pruned at once", (store) => ({
     prune: async (endedBefore: number) => store.prune(endedBefore + 1),
   })),
-  methods("an expectation is never pruned", () => ({ prune: async () => ({ runs: 0 }) })),
-  answering("a start answers an expected run without its messages", (outcome) =>
+  methods("an expected run is never pruned", () => ({ prune: async () => ({ runs: 0 }) })),
+  answering("a start returns an expected run without its messages", (outcome) =>
     "record" in outcome && outcome.status === "started"
       ? { ...outcome, record: { ...outcome.record, arrivals: 0 } }
       : outcome,
   ),
-  rewriting("a start wins over messages that came before", async (write, store) => {
+  rewriting("a start deletes earlier messages", async (write, store) => {
     if (write.write !== "start") return write;
     const expected = await expectedUnder(store, write.run.id);
     if (expected?.definition === write.run.definition)

@@ -20,23 +20,23 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "the chain of a commit is not checked": [
     "a commit with another chain than the run's returns conflict and writes nothing",
   ],
-  "a repeated commit is not recognised": [
+  "a repeated commit is not recognized": [
     "a repeated commit returns already_committed and writes nothing twice",
     "a repeated commit is recognized after the run has continued",
   ],
-  "every commit is answered committed": [
+  "every commit returns committed": [
     "the token of a returned turn is void",
     "a rejected commit does not change the run",
   ],
-  "a void write takes the rest of its batch along": [
+  "a rejected write rejects the rest of its batch": [
     "the results of one run in one batch all arrive, except the rejected ones",
   ],
   "the writes of a batch are applied in reverse": ["the writes of a batch are applied in order"],
-  "a batch has an answer too many": ["an empty batch returns an empty list"],
-  "a commit under an expired lease is void": [
+  "a batch returns one outcome too many": ["an empty batch returns an empty list"],
+  "a commit with an expired lease is rejected": [
     "a worker with an expired lease can commit until another worker takes over",
   ],
-  "a turn is answered committed without being written": ["the token of one run is void for another"],
+  "a turn returns committed without being written": ["the token of one run is void for another"],
   "a release forgets what arrived since the last read (lost wake-up)": [
     "a message that arrives while the turn is held makes the turn due",
     "a message that arrives while the turn is held, before a commit that holds on makes the turn due",
@@ -52,13 +52,13 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "more is never true": ["of two children with one id in one commit the first is started"],
   "more is always true": ["`more` is true exactly when there are unread messages"],
   "nothing is ever read": ["a turn is claimed with its unread messages, and a commit deletes those it has read"],
-  "a turn is never given back": [
+  "a turn is never released": [
     "a commit without entries changes only the turn",
     "a held turn cannot be claimed, and a turn without unread messages is not due",
     "a claimed run has its head, chain and read messages",
   ],
-  "a turn is always given back": ["a dropped timer never fires"],
-  "an end is taken for a release": [
+  "a turn is always released": ["a dropped timer never fires"],
+  "an end is treated as a release": [
     "after the end every token is void, and a message returns ended",
     "a result in the batch of its run's end is dropped, and its item is deleted",
     "a turn's messages to ended and unknown runs are dropped",
@@ -76,14 +76,14 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a turn's messages reach other runs in the same commit, by number, and its children by id",
   ],
   "children are not started": ["a child continues after its parent has ended, and its answer is dropped"],
-  "a child whose id is taken is passed over in silence": [
+  "a child whose id is taken is ignored": [
     "a child's id that belongs to another run puts `taken` into the parent's inbox",
     "of two children with one id in one commit the first is started",
   ],
-  "a detached child is like any other": ["a detached child answers no command and outlives its parent"],
+  "a detached child is treated like any other": ["a detached child answers no command and outlives its parent"],
   "every child is detached": ["children start in their parent's commit, linked to it"],
-  "a child is never its starter's": ["a child started with a claim is leased to the worker that started it"],
-  "messages to a run that is gone go to the newest one": ["a message to the number of a pruned run is dropped"],
+  "a child is never leased to its starter": ["a child started with a claim is leased to the worker that started it"],
+  "messages to a run that does not exist go to the newest one": ["a message to the number of a pruned run is dropped"],
   "an ended run is resumed by a message": [
     "a message in the batch of the run's end is counted as unread or returns ended, and is never stored",
     "a message returns the number of the run that received it",
@@ -95,16 +95,16 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "the items of an ended run beyond the first thousand can be claimed": [
     "after the end of a run with more items than one transaction deletes, none can be claimed",
   ],
-  "every start is answered started": [
+  "every start returns started": [
     "the same id twice in one batch starts once",
     "of 100 concurrent starts of one id one starts the run",
     "concurrent starts of one id on two connections start it once",
     "a start with a claim on an id that exists does not lease its turn",
   ],
-  "a start that exists answers with what was asked": [
+  "a start of an existing run returns the input of the call": [
     "starting an id again returns exists with the first entry of the first start",
   ],
-  "a run is never its starter's": [
+  "a run is never leased to its starter": [
     "a run started with a claim is leased to its starter, and no other worker can claim it",
   ],
   "an ended run's id can be started again": ["an ended run keeps its id"],
@@ -117,26 +117,26 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a started run is queued, holds its first entry, and its turn is due",
     "tags are matched as a whole, with any characters",
   ],
-  "messages that may come once may come twice": [
+  "a target that accepts one message accepts two": [
     "a second message to a target that accepts one is a duplicate",
     "a target that accepts one message accepts no other after that one was read",
   ],
-  "every message may come once only": ["a message to a target that accepts several is never a duplicate"],
-  "of two concurrent messages that may come once both are kept": [
+  "every target accepts only one message": ["a message to a target that accepts several is never a duplicate"],
+  "two concurrent messages to a target that accepts one are both stored": [
     "of concurrent messages to a target that accepts one, one is stored",
   ],
-  "a message that may come once is refused only while the first is unread": [
+  "a second message to a target that accepts one is refused only while the first is unread": [
     "of concurrent messages to a target that accepts one, one is stored",
   ],
-  "a stopped run goes on by itself": [
+  "a stopped run continues without a resume": [
     "a flow stopped at a node keeps its evidence, and its nodes can be claimed only after a resume",
     "messages to a run stopped as blocked are stored, and only a resume makes its turn due",
     "messages to a run stopped as determinism_violation are stored, and only a resume makes its turn due",
     "a result for a stopped run is kept until it is resumed",
     "a timer of a stopped run arrives but makes no turn due until it is resumed",
   ],
-  "a stop is answered but not written": ["a stop with a wrong token writes nothing"],
-  "every resume is answered committed": ["resume refuses a run that is not stopped"],
+  "a stop returns committed without being written": ["a stop with a wrong token writes nothing"],
+  "every resume returns committed": ["resume refuses a run that is not stopped"],
   "resume does nothing": [
     "resume refuses a run that is not stopped",
     "a flow whose node killed too many workers is blocked, and its other nodes wait until it is resumed",
@@ -145,52 +145,52 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a run stopped as blocked keeps its evidence, and nothing of the turn is written",
     "a run stopped as determinism_violation keeps its evidence, and nothing of the turn is written",
   ],
-  "an item that is gone still looks held": ["the holder of an item can read whether it still holds it"],
+  "an item that was deleted still has a token": ["the holder of an item can read whether it still holds it"],
   "deadlines are forgotten": [
     "a deadline fires once, counted from the start, and is deleted when the run ends",
     "a child's deadline is counted from the start of the child",
   ],
-  "a pause is answered but not written": [
+  "a pause returns committed without being written": [
     "a paused run keeps its messages, and its turn is due only after resume",
     "a due run is no longer due once it is paused",
   ],
-  "whoever pauses a run by itself may, also when another holds it": [
+  "a worker can pause a run that another worker holds": [
     "a run that pauses itself keeps the reason until it is resumed, and its holder keeps the turn",
     "a worker cannot pause a run that another worker holds, and can pause one that no worker holds",
   ],
-  "a pause takes the turn away from its holder": [
+  "a pause voids the token of the turn": [
     "a run that pauses itself keeps the reason until it is resumed, and its holder keeps the turn",
     "the holder of a paused run can commit, and releases the turn without making it due",
     "a run resumed while it is held continues with its holder, and is due when the holder returns the turn",
   ],
-  "a turn that comes back paused is due": [
+  "a paused turn that is returned is due": [
     "the holder of a paused run can commit, and releases the turn without making it due",
     "a paused run whose turn is returned or taken over stays paused",
   ],
-  "a termination tells nobody": ["termination answers the parent and cancels live children, in the same write"],
-  "a termination keeps its reasons to itself": [
+  "a termination notifies no run": ["termination answers the parent and cancels live children, in the same write"],
+  "a termination stores no reason": [
     "a terminated run has ended with an entry RunCancelled, and its holder's next commit is rejected",
   ],
-  "every control is answered committed": [
+  "every pause and termination returns committed": [
     "pause refuses a run that has ended, is stopped or does not exist",
     "terminate refuses a run that has ended or does not exist",
   ],
-  "a commit of a paused run is void": [
+  "a commit of a paused run is rejected": [
     "the holder of a paused run can commit, and releases the turn without making it due",
   ],
-  "a retry brings nothing back": [
+  "a retry restores no items": [
     "a failed run that is retried is live again, continues its journal and has its items back",
     "a retried run gets a new deadline",
   ],
-  "a retried run has no place in its queue": ["a retried run takes a slot of its queue, even when none is free"],
-  "a retry does not look at singleton keys": [
+  "a retried run takes no slot of its queue": ["a retried run takes a slot of its queue, even when none is free"],
+  "a retry does not check singleton keys": [
     "a retry is refused while another live run has its singleton key, and takes the key afterwards",
   ],
-  "a retry does not look at the children": ["a retry planned for another head or for an ended child writes nothing"],
+  "a retry does not check the children": ["a retry planned for another head or for an ended child writes nothing"],
   "the writes of a retry are applied in reverse": [
     "a parent that is retried after its child in one batch finds the child live",
   ],
-  "a retried run forgets who spoke to it": [
+  "a retried run forgets its dedup ids": [
     "a retried run keeps the dedup ids of its messages and its settled ports, except those that are reopened",
   ],
   "a turn may be claimed twice": [
@@ -200,8 +200,8 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "an item may be claimed twice": ["two connections that claim at the same time share the items without overlap"],
   "turns of unnamed definitions are claimed": ["only turns of the named definitions are claimed"],
   "items of unnamed tasks are claimed": ["only items of the named tasks are claimed"],
-  "timers are tasks": ["a timer cannot be claimed"],
-  "urgency does not count": [
+  "timers can be claimed": ["a timer cannot be claimed"],
+  "priority does not count": [
     "priority counts within a queue and across queues, then age",
     "the item with the highest priority is claimed first, then the oldest",
     "the turn with the highest priority is claimed first, then the oldest",
@@ -210,33 +210,33 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a claim takes one more than it may": [
     "a claim takes at most as many turns as it brings tokens, and each has one of them",
   ],
-  "a pulse hides the token": ["readProgress returns status, arrivals and token of every run that exists"],
-  "a claimed turn comes without its inbox": [
-    "messages that arrived while a lost turn was held are delivered to the next holder",
-  ],
+  "readProgress hides the token": ["readProgress returns status, arrivals and token of every run that exists"],
+  "a claimed turn has no inbox": ["messages that arrived while a lost turn was held are delivered to the next holder"],
   "items and timers are ready a millisecond early": [
     "a delayed item becomes ready at its time and not before",
     "a timer fires once, never early, and makes the turn due",
   ],
   "items and timers are ready a millisecond late": ["an item whose delay is over is ready at once"],
   "every item looks ready": ["readItems returns the state, the attempt and the failures of an item"],
-  "an item is never its maker's": ["an item inserted with a claim is leased to its worker, and no worker can claim it"],
+  "an item is never leased by the write that inserts it": [
+    "an item inserted with a claim is leased to its worker, and no worker can claim it",
+  ],
   "an item is claimed with the data of entry 1": [
     "a scheduled item is claimed once, with the data of the entry that scheduled it",
   ],
-  "an item is answered ended but its result is lost": ["an item's result arrives in its run and makes the turn due"],
-  "an item given back forgets its attempt": ["a returned item is claimed again with its attempt and failures"],
-  "an item given back forgets its failures": ["a returned item is claimed again with its attempt and failures"],
-  "an item given back is ready at once": ["an item returned with a delay is not ready before its time"],
-  "fire-due knows no limit": [
+  "an item ends but its result is lost": ["an item's result arrives in its run and makes the turn due"],
+  "a returned item forgets its attempt": ["a returned item is claimed again with its attempt and failures"],
+  "a returned item forgets its failures": ["a returned item is claimed again with its attempt and failures"],
+  "a returned item is ready at once": ["an item returned with a delay is not ready before its time"],
+  "fire-due ignores its limit": [
     "timers fire in the order they are due, and the next one is known",
     "a limit leaves the other due timers for the next call",
   ],
-  "fire-due does not know what is next": ["an item returned with a delay is not ready before its time"],
+  "fire-due does not return the next time": ["an item returned with a delay is not ready before its time"],
   "a timer fires twice": ["a timer fires once when two connections poll at the same time"],
   "timers never fire": ["an item whose delay is over is ready at once"],
-  "a worker takes over from itself": ["a worker never takes over its own work"],
-  "nobody takes over": [
+  "a worker takes over its own work": ["a worker never takes over its own work"],
+  "expired workers are never taken over": [
     "the turns and items of an expired worker are claimed by others, and its tokens are void",
     "a lease is taken over once when two connections reap at the same time",
     "a run that has ended is not taken over with its last holder",
@@ -249,16 +249,18 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a lease that expires exactly now is lost, and one with a millisecond left is not",
   ],
   "renewing always succeeds": ["renewing returns false after the lease was taken over"],
-  "renewing does not lengthen the lease": ["a renewed lease keeps everything its worker holds"],
-  "nothing a worker says about itself is kept": ["a worker's profile and activity are returned as they were stored"],
-  "a heartbeat without news forgets what was said before": [
+  "renewing does not extend the lease": ["a renewed lease keeps everything its worker holds"],
+  "a worker's profile and activity are not stored": [
+    "a worker's profile and activity are returned as they were stored",
+  ],
+  "a heartbeat without an activity deletes the one before": [
     "a worker's profile and activity are returned as they were stored",
   ],
   "only workers that are alive are listed": [
     "a worker whose lease has expired is listed until another worker takes over",
   ],
-  "what a worker holds is never listed": ["readHeld returns what a worker claimed, until that ends or is returned"],
-  "a released worker keeps what it holds": ["a worker's lease is listed until it is released"],
+  "readHeld returns nothing": ["readHeld returns what a worker claimed, until that ends or is returned"],
+  "a released worker keeps its leases": ["a worker's lease is listed until it is released"],
   "a release counts as a takeover": ["a worker that releases returns its work at once, without a takeover"],
   "worker numbers are used again": ["worker numbers are never used again"],
   "a run is never blocked": [
@@ -266,35 +268,35 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "after too many takeovers of its turn without a commit a run is blocked with evidence",
     "a node that too many workers lost blocks its flow, and the other nodes wait until it is resumed",
   ],
-  "nobody is a suspect": [
+  "no work becomes a suspect": [
     "chunks alone do not clear a suspect",
     "suspect turns are claimed before other turns, in groups that shrink with each takeover",
     "suspect items are claimed before other items, in groups that shrink with each takeover",
     "suspects are spread over workers that claim at the same time",
   ],
-  "a group of suspects is claimed with whatever comes next": [
+  "a group of suspects is claimed together with other work": [
     "suspect turns are claimed before other turns, in groups that shrink with each takeover",
     "suspect items are claimed before other items, in groups that shrink with each takeover",
     "the highest level of suspects is claimed first, across names",
     "a run is blocked only after three takeovers alone",
   ],
-  "a worker is given suspects whatever it holds": [
+  "a worker that holds an isolated suspect claims others": [
     "a worker that holds an isolated suspect claims no other one until it has committed",
     "a worker that holds an isolated item claims no other suspect",
   ],
-  "a claim has room for one at most": ["the highest level of suspects is claimed first, across names"],
+  "a claim takes one item at most": ["the highest level of suspects is claimed first, across names"],
   "a run is blocked at the first takeover": [
     "a commit resets the number of takeovers",
     "a resume resets the number of takeovers",
   ],
-  "a run's holder is whoever asks": [
+  "the holder of a run is the wrong worker": [
     "the holders of a run and its items, and the time of its last commit, can be read",
   ],
-  "a run moved when it was started": [
+  "the last commit of a run is its start": [
     "the holders of a run and its items, and the time of its last commit, can be read",
   ],
-  "a store begins with a history": ["a new store has no history"],
-  "a queue has room for one more": [
+  "a new store has a history": ["a new store has no history"],
+  "a queue has one slot too many": [
     "a queue leases at most as many items at once as its concurrency, across workers",
     "a full queue does not hold back items without a queue",
     "a queue starts as many runs as it has slots, and a run that ends frees its slot",
@@ -310,7 +312,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a rate admits its limit in any window, and the store says when it admits more",
     "a rate per key holds back only its key, and admits more on time",
   ],
-  "rates are looked at a millisecond late": [
+  "rates admit a millisecond late": [
     "a rate admits its limit in any window, and the store says when it admits more",
     "a rate per key holds back only its key, and admits more on time",
   ],
@@ -318,28 +320,30 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a paused queue admits nothing until it is resumed",
     "queues are listed with their limits and their items",
   ],
-  "a key that is given back stays taken": [
+  "a key that is freed stays taken": [
     "every write that removes an item frees its key",
     "an item whose key has no free slot does not block others, and is claimed when the key has one",
   ],
   "a queue cannot be paused": ["a paused queue admits nothing until it is resumed"],
-  "changed limits are not kept": ["limits that an operator changed stay until other limits are declared"],
+  "changed limits are not stored": ["limits that an operator changed stay until other limits are declared"],
   "a deployment undoes what an operator changed": [
     "limits that an operator changed stay until other limits are declared",
   ],
-  "a claim does not say when a rate lets go": [
+  "a claim does not return when a rate admits more": [
     "a rate admits its limit in any window, and the store says when it admits more",
   ],
-  "a claim does not say that something waits for a place": [
+  "a claim does not return that work is held back": [
     "a queue leases at most as many items at once as its concurrency, across workers",
     "a queue starts as many runs as it has slots, and a run that ends frees its slot",
   ],
   "queues are counted as empty": ["queues are listed with their limits and their items"],
-  "what waits is counted to the end": ["counts stop at the given limit and include the lowest priority"],
-  "of what waits only the most urgent is looked at": ["counts stop at the given limit and include the lowest priority"],
-  "labels of what waits are forgotten": ["the backlog is listed by what a worker needs to claim it"],
-  "names are cut where most of them end": ["a node with the longest possible route is listed and claimed"],
-  "what somebody holds waits": [
+  "the backlog is counted without a limit": ["counts stop at the given limit and include the lowest priority"],
+  "only the highest priority of the backlog is counted": [
+    "counts stop at the given limit and include the lowest priority",
+  ],
+  "the backlog has no labels": ["the backlog is listed by what a worker needs to claim it"],
+  "long names are truncated": ["a node with the longest possible route is listed and claimed"],
+  "leased work is part of the backlog": [
     "leased, delayed and stopped work is not part of the backlog",
     "suspects and parked items are part of the backlog",
   ],
@@ -351,20 +355,16 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "children in a queue wait for a slot like other runs",
     "a queue starts as many runs as it has slots, and a run that ends frees its slot",
   ],
-  "as many runs are let in as there are": [
-    "a queue starts as many runs as it has slots, and a run that ends frees its slot",
-  ],
-  "runs are let in whatever their version": [
-    "a run of a version that the worker lacks is not started and takes no slot",
-  ],
+  "a queue starts all its runs": ["a queue starts as many runs as it has slots, and a run that ends frees its slot"],
+  "a queue starts runs of every version": ["a run of a version that the worker lacks is not started and takes no slot"],
   "a singleton is started again": ["a singleton start returns the live run with its key, for every caller"],
-  "a debounced start is a run of its own": [
+  "a debounced start creates another run": [
     "a debounced start replaces the input and the start time of a run that has not started",
   ],
-  "of debounced starts the first one counts": [
+  "the first of several debounced starts counts": [
     "a debounced start replaces the input and the start time of a run that has not started",
   ],
-  "nobody is told that a cancelled run had not begun": [
+  "the holder of a cancelled run does not learn that its code never ran": [
     "a run that is cancelled before it starts leaves its queue, and its holder learns that its code never ran",
   ],
   "a list is oldest first": ["runs are listed newest first"],
@@ -378,20 +378,20 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a journal is always read from its beginning": ["a journal is read from any entry, up to a limit"],
   "a journal is read without limit": ["a journal is read from any entry, up to a limit"],
   "an inbox is always read from its beginning": ["messages are numbered from 1 in the order of their arrival"],
-  "nobody notices other connections": ["a connection notices that another one has written"],
+  "a connection does not notice commits of other connections": ["a connection notices that another one has written"],
   "info counts nothing": ["info counts runs by status and items by state"],
-  "prune does not look at the age": [
+  "prune ignores the age of runs": [
     "prune deletes the runs that ended before the given time, and only those",
     "a family is pruned as a whole, once every run of it ended before the given time",
   ],
   "a dry run prunes": ["a dry run of prune counts the runs it would delete, in whole families, and deletes nothing"],
   "prune removes nothing": ["a pruned id is free again"],
-  "prune takes runs one by one": ["a live child keeps its parent and its siblings from being pruned"],
-  "writing payloads anew is heard as a message": ["rekeying changes no readable payload"],
+  "prune ignores families": ["a live child keeps its parent and its siblings from being pruned"],
+  "rekeying adds a message": ["rekeying changes no readable payload"],
   "a backup is empty": ["a backup opens as a store with the same runs, and they continue there"],
   "check counts beyond its total": ["a healthy store reports progress and no problem"],
-  "check finds what is not there": ["concurrent starts of one id on two connections start it once"],
-  "time is the wall clock's": [
+  "check reports a problem that does not exist": ["concurrent starts of one id on two connections start it once"],
+  "time is the wall clock": [
     "time never goes backwards when the wall clock is set back, and does not stand still",
     "a connection opened after the wall clock was set back continues from the stored time",
   ],
@@ -401,14 +401,14 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "how long a call took is forgotten when it took no time": [
     "an entry keeps the duration of its call, and entries without a call have none",
   ],
-  "payloads are normalised": ["a payload of umlauts, composed and decomposed is returned byte for byte"],
-  "payloads are kept as JSON, not as text": [
+  "payloads are normalized": ["a payload of umlauts, composed and decomposed is returned byte for byte"],
+  "payloads are stored as JSON, not as text": [
     "a payload of unusual spacing and key order is returned byte for byte",
     "a payload of a number beyond a double is returned byte for byte",
   ],
   "payloads are trimmed": ["a payload of trailing spaces is returned byte for byte"],
   "payloads end at NUL": ["a payload of control characters and NUL is returned byte for byte"],
-  "payloads lose what is beyond the basic plane": [
+  "payloads lose characters beyond the basic plane": [
     "a payload of emoji with joiners is returned byte for byte",
     "a payload of the noncharacters at the end of planes is returned byte for byte",
   ],
@@ -423,21 +423,27 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a payload of nothing is returned byte for byte",
     "a payload of a quoted empty text is returned byte for byte",
   ],
-  "the ids of messages are not looked at": [
+  "the dedup ids of messages are ignored": [
     "a second message with the same dedup id is a duplicate, with any content",
     "the dedup id of a message is stored for a day",
   ],
-  "the id of a message is taken for a target": ["the dedup id of a message does not collide with the name of a target"],
-  "the ids of messages are never forgotten": ["the dedup id of a message is stored for a day"],
-  "what the code never took is not counted": ["the end of a run counts messages that the code never took as unread"],
-  "a run says it has taken in whatever came": ["a run's record counts its received and its read messages"],
-  "nobody is told whom a turn's messages reached": ["a turn returns the children that its messages by id have reached"],
-  "nobody notes that a run takes updates": [
+  "the dedup id of a message is treated as a target": [
+    "the dedup id of a message does not collide with the name of a target",
+  ],
+  "the dedup ids of messages are never deleted": ["the dedup id of a message is stored for a day"],
+  "messages that the code never took are not counted": [
+    "the end of a run counts messages that the code never took as unread",
+  ],
+  "a run counts all its messages as read": ["a run's record counts its received and its read messages"],
+  "a turn does not return the children that its messages reached": [
+    "a turn returns the children that its messages by id have reached",
+  ],
+  "a run's start does not say that it accepts updates": [
     "a run that accepts updates may wait without an open command in its journal",
   ],
-  "chunks are not kept": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],
+  "chunks are not stored": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],
   "chunks of a commit are written in reverse": ["a stream is read after an offset, up to a limit"],
-  "a chunk is written as often as it is said": ["a chunk of the code that is stored is not written again"],
+  "a chunk is written again after a replay": ["a chunk of the code that is stored is not written again"],
   "an operation's chunks are counted as the code's": [
     "a store counts the chunks that the code emitted, without those of operations",
   ],
@@ -451,7 +457,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a schedule that exists is not created again",
     "a removed schedule and its token are deleted, also when a schedule of its name is created again",
   ],
-  "a void write of a schedule is answered committed": [
+  "a rejected write of a schedule returns committed": [
     "of two writes with the token of the same read, the first one writes and the second one is refused",
     "a time that two connections fire at once is fired once",
   ],
@@ -461,25 +467,23 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a time that two connections fire at once is fired once",
   ],
   "a firing starts nothing": ["a firing starts its runs in the write of the row, and skips an id that is taken"],
-  "the run in a schedule's way is not cancelled": ["a firing can cancel the run before it, if that is still live"],
+  "a firing does not cancel the run before it": ["a firing can cancel the run before it, if that is still live"],
   "a schedule loses its input": ["a schedule is read as it was written"],
   "a removed schedule stays": [
     "a removed schedule and its token are deleted, also when a schedule of its name is created again",
   ],
-  "schedules are due for whoever asks": [
+  "schedules are due for every definition": [
     "dueSchedules returns the due schedules of the named definitions, and the next time",
   ],
   "a schedule is due before its time": [
     "dueSchedules returns the due schedules of the named definitions, and the next time",
   ],
   "a paused schedule is due": ["a schedule that is paused or has no next time is not due"],
-  "whoever is in line is due at once": [
+  "a queued time is due at once": [
     "a schedule that is paused or has no next time is not due",
     "a schedule with a queued time is due once its last run has ended or is deleted",
   ],
-  "whoever is in line waits for ever": [
-    "a schedule with a queued time is due once its last run has ended or is deleted",
-  ],
+  "a queued time is never due": ["a schedule with a queued time is due once its last run has ended or is deleted"],
   "schedules are listed backwards": ["schedules are listed by name, page by page"],
   "no message ever makes a run expected": [
     "a message before the start creates an expected run: a row without a journal that is not due",
@@ -490,59 +494,57 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "every message makes a run expected": [
     "a message without beforeStart is refused when there is no run, and nothing is written",
   ],
-  "an expected run looks like any other": [
+  "an expected run looks like a started one": [
     "a message before the start creates an expected run: a row without a journal that is not due",
   ],
-  "a start does not look at what is expected": ["a run expected with one definition cannot be started with another"],
-  "a start forgets the messages that come with it": [
+  "a start ignores the expected run": ["a run expected with one definition cannot be started with another"],
+  "a start loses its messages": ["a start turns an expected run into a run that has its messages in order"],
+  "the definition of a message is ignored": ["a message to a run of another definition is refused"],
+  "an expected run cannot be cancelled": ["a cancelled expected run is deleted, and its id is free"],
+  "an expected run is pruned at once": ["an expected run that is never started is pruned when it is old enough"],
+  "an expected run is never pruned": ["an expected run that is never started is pruned when it is old enough"],
+  "a start returns an expected run without its messages": [
     "a start turns an expected run into a run that has its messages in order",
   ],
-  "the definition of a message is not looked at": ["a message to a run of another definition is refused"],
-  "an expectation cannot be cancelled": ["a cancelled expected run is deleted, and its id is free"],
-  "an expectation is pruned at once": ["an expected run that is never started is pruned when it is old enough"],
-  "an expectation is never pruned": ["an expected run that is never started is pruned when it is old enough"],
-  "a start answers an expected run without its messages": [
-    "a start turns an expected run into a run that has its messages in order",
-  ],
-  "a start wins over messages that came before": [
+  "a start deletes earlier messages": [
     "a start turns an expected run into a run that has its messages in order",
     "an expected run that is started without a claim is due, with its messages",
   ],
   "user SQL runs twice": ["user SQL and its entry are committed together"],
-  "user SQL is kept although the fence does not hold": [
+  "user SQL is committed although the fence does not hold": [
     "user SQL is rolled back when the fence of its commit does not hold",
   ],
-  "user SQL is kept although its function threw": [
+  "user SQL is committed although its function threw": [
     "user SQL whose function throws is rolled back, and the outcome holds the error",
   ],
-  "user SQL that nobody wants is kept": ["user SQL is rolled back when its run no longer needs it"],
+  "user SQL that its run no longer needs is committed": ["user SQL is rolled back when its run no longer needs it"],
   "a next generation keeps the version of the one before": [
     "a run that continues as new keeps its id and gets a new number and a new journal",
   ],
-  "a next generation is nobody's, although it was claimed": [
+  "a next generation with a claim is not leased": [
     "the next generation is due at once, or leased to its starter with a claim",
   ],
-  "what was carried is lost": [
+  "carried messages are lost": [
     "messages move to the next generation in order: carried ones first, then unread ones",
     "dedup ids and settled promises move to the next generation",
   ],
-  "the next generation is not answered": ["a message or a start by id finds the newest generation"],
+  "the next generation is not returned": ["a message or a start by id finds the newest generation"],
   "a start by id is compared with the newest generation": ["a message or a start by id finds the newest generation"],
-  "ids of messages are forgotten with their generation": ["dedup ids and settled promises move to the next generation"],
+  "dedup ids do not move to the next generation": ["dedup ids and settled promises move to the next generation"],
   "unread messages stay with the generation that ends": [
     "messages move to the next generation in order: carried ones first, then unread ones",
   ],
   "answers to old commands reach the next generation": [
     "an answer to a command of the old generation does not reach the next",
   ],
-  "a next generation knows no parent": [
+  "a next generation has no parent": [
     "a next generation answers the parent of the first one, and receives its parent's messages",
   ],
   "a generation is pruned when it has ended": ["generations are pruned together, when the last has ended"],
   "turns of all versions are claimed": ["only turns of the wanted versions are claimed, also when others are due"],
-  "versions are counted without a look at them": ["live and due runs are counted by version, ended ones are not"],
-  "a next generation knows no pause": ["a pause before a run continues as new applies to the next generation"],
-  "messages to the outside are not kept": [
+  "runs are counted without their version": ["live and due runs are counted by version, ended ones are not"],
+  "a next generation is not paused": ["a pause before a run continues as new applies to the next generation"],
+  "outgoing messages are not stored": [
     "an outgoing message is claimed with everything that its delivery needs",
     "a store counts its outgoing messages, the failed ones, and the age of the oldest",
   ],
@@ -551,77 +553,81 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "an outgoing message is delivered or returned only by its token, and only once",
   ],
   "a claim of messages takes one run at a time": ["outgoing messages of different runs do not wait for each other"],
-  "a claim of messages knows no destination": ["only messages to the named destinations are claimed"],
-  "a message comes without its payload": [
+  "a claim of messages ignores the destination": ["only messages to the named destinations are claimed"],
+  "an outgoing message has no payload": [
     "outgoing messages outlive the end of their run and keep it from being pruned",
   ],
   "the attempts of a message are forgotten": [
     "a returned message is claimed again when it is due, with its attempts, before the later ones of its run",
   ],
-  "a delivery never says that there is more": [
+  "a delivery never returns `more`": [
     "the outgoing messages of a run are claimed one after the other, across destinations",
   ],
-  "a void delivery is taken for a good one": [
+  "a rejected delivery returns committed": [
     "an outgoing message is delivered or returned only by its token, and only once",
   ],
-  "a message that failed is next at once": [
+  "a message that failed is due at once": [
     "a returned message is claimed again when it is due, with its attempts, before the later ones of its run",
   ],
-  "a message given back stays where it is": [
+  "a returned message stays leased": [
     "a returned message is claimed again when it is due, with its attempts, before the later ones of its run",
   ],
-  "prune takes runs with messages along": [
+  "prune deletes runs with outgoing messages": [
     "outgoing messages outlive the end of their run and keep it from being pruned",
   ],
   "a message that was taken over counts no attempt": [
     "the message of a dead worker is claimed by another one, after a longer delay with every death",
   ],
-  "a goodbye keeps what the worker holds": ["a worker that releases returns its messages at once"],
-  "info does not know the outbox": ["a store counts its outgoing messages, the failed ones, and the age of the oldest"],
-  "checkpoints are not kept": [
+  "a released worker keeps its messages": ["a worker that releases returns its messages at once"],
+  "info does not count the outbox": [
+    "a store counts its outgoing messages, the failed ones, and the age of the oldest",
+  ],
+  "checkpoints are not stored": [
     "a checkpoint is committed with its step, and read back as it was written",
     "checkpoints outlive the end of their run and are deleted when it is pruned",
   ],
-  "labels are not kept": ["a checkpoint is committed with its step, and read back as it was written"],
-  "every checkpoint looks whole": ["a checkpoint is committed with its step, and read back as it was written"],
-  "a checkpoint that is in already is a conflict": [
+  "labels are not stored": ["a checkpoint is committed with its step, and read back as it was written"],
+  "every checkpoint has a state": ["a checkpoint is committed with its step, and read back as it was written"],
+  "a repeated checkpoint is a conflict": [
     "a step that is committed again with the same key is already committed, for every caller",
     "of 100 concurrent commits of one checkpoint one succeeds, and 99 are already committed",
   ],
-  "another state is taken for the same checkpoint": [
+  "another state is treated as the same checkpoint": [
     "another state for a committed step from the holder is a conflict: the first checkpoint is kept, and the run stops with evidence",
     "a checkpoint key is unique in the whole store",
   ],
-  "whoever commits a checkpoint counts as the holder": [
+  "every worker that commits a checkpoint counts as the holder": [
     "another state for a committed step from a worker that lost the turn is lease_lost and changes nothing",
     "a rejected commit leaves no checkpoint",
   ],
   "keys are unique per run only": ["a checkpoint key is unique in the whole store"],
   "checkpoints are read without limit": ["a checkpoint is committed with its step, and read back as it was written"],
-  "the newest checkpoint is taken for the newest whole one": [
+  "the newest checkpoint is returned instead of the newest whole one": [
     "a checkpoint is committed with its step, and read back as it was written",
   ],
   "checkpoints outlive their pruned run": [
     "checkpoints outlive the end of their run and are deleted when it is pruned",
   ],
-  "a fork says it has no entry but its first": ["a fork has two entries, its checkpoint and a due turn in one commit"],
-  "a fork does not keep its label": ["a fork has two entries, its checkpoint and a due turn in one commit"],
-  "a fork is made from whatever checkpoint is there": [
+  "a fork has only its first entry": ["a fork has two entries, its checkpoint and a due turn in one commit"],
+  "a fork loses its label": ["a fork has two entries, its checkpoint and a due turn in one commit"],
+  "a fork ignores the key of its checkpoint": [
     "a fork of a checkpoint that does not exist or has another key is refused",
   ],
   "a fork replaces the run that has its id": [
     "a fork with an id that is taken returns the existing run and changes nothing",
   ],
   "a run is pruned though a fork of it stays": ["a run is not pruned while a fork of it exists"],
-  "promises of a fork take a second value": ["a promise that is settled when the fork is made accepts no other value"],
-  "steps are read from the journal's numbers": ["the entries of steps are read between two steps, up to a limit"],
+  "settled promises of a fork accept a second value": [
+    "a promise that is settled when the fork is made accepts no other value",
+  ],
+  "steps are read by the seq of their entries": ["the entries of steps are read between two steps, up to a limit"],
   "the oldest checkpoint with a label is found": ["the newest checkpoint with a label is found, up to a step"],
-  "a label is looked for in all steps": ["the newest checkpoint with a label is found, up to a step"],
+  "a label is searched in all steps": ["the newest checkpoint with a label is found, up to a step"],
   "the token of a node is not checked": [
     "a repeated completion, or one with an old token, is stale and writes nothing",
     "a node whose worker died is queued again, and a completion by the dead worker is stale",
   ],
-  "a stale completion is answered committed": [
+  "a stale completion returns committed": [
     "a completion under a returned turn is stale",
     "a completion for a run that has ended or does not exist is stale",
     "a flow ends once: the first output is kept, the second completion is stale, and the queue is empty",
@@ -633,50 +639,54 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a node is queued only by an arrival that comes alone": [
     "arrivals with different edges, indexes and targets are all counted",
   ],
-  "an arrival that comes again counts again": [
+  "a repeated arrival counts again": [
     "a second arrival with the same target, edge and index is stored once and counted once",
   ],
-  "edges are not told apart": [
+  "edges are not distinguished": [
     "the last of a node's arrivals in one batch queues the node once",
     "arrivals with different edges, indexes and targets are all counted",
   ],
-  "an arrival too many is dropped in silence": [
+  "an arrival too many is ignored": [
     "a third arrival at a node that requires two blocks the run with evidence and does not change the counters",
     "an arrival at a barrier before its spread blocks the run",
   ],
   "`required` is not compared": [
     "another `required` than the first blocks the run with evidence, and nothing else is written",
   ],
-  "a completion that may not be is answered stale": [
+  "a completion that breaks readiness returns stale": [
     "a third arrival at a node that requires two blocks the run with evidence and does not change the counters",
     "a second spread of the same items blocks the run",
   ],
-  "a completion says that its entries are the first": [
+  "a completion returns the wrong seq": [
     "completions of one run in one batch get dense entries in the order of the writes, and one chain",
   ],
-  "inputs come in the order they were written": [
+  "inputs are read in the order of their writes": [
     "a node's inputs are read in one query, by target, edge and index, with the entries that hold them",
   ],
-  "inputs come by their index as text": ["items that end in reverse are read in the numeric order of their index"],
+  "inputs are read in the text order of their index": [
+    "items that end in reverse are read in the numeric order of their index",
+  ],
   "a spread queues everything at once": [
     "a spread queues at most as many items at once as its window, and one more for each that ends",
   ],
   "a spread of no items queues nothing": ["a spread of no items queues its barrier in the same commit"],
-  "an item that ends lets none in": [
+  "an item that ends queues no other": [
     "items that end in one batch queue as many others, each once",
     "a paused flow counts the arrivals of its spread, and its items wait",
   ],
-  "leases on nodes are not given": ["items and barriers with a claim are leased by the commit that queues them"],
-  "a flow looks as if it were always at work": [
+  "nodes are never leased by the write that queues them": [
+    "items and barriers with a claim are leased by the commit that queues them",
+  ],
+  "a flow is always running": [
     "a completion releases a flow's turn: the flow is running with nodes in the queue, and waiting without",
   ],
-  "a completion never says that more has come": [
+  "a completion never returns `more`": [
     "a message that arrives while a flow's turn is held makes it due again, and sets `more`",
     "a node's child whose id is taken puts `taken` into the flow's inbox",
   ],
-  "nodes are taken for tasks": ["a node is claimed by its route, with the seq of its entry"],
-  "nodes stand in no line": ["nodes and tasks of one queue share its slots, and a completion frees the key"],
-  "a flow that is paused goes on": [
+  "nodes are returned as tasks": ["a node is claimed by its route, with the seq of its entry"],
+  "nodes ignore their queue": ["nodes and tasks of one queue share its slots, and a completion frees the key"],
+  "a paused flow continues": [
     "nodes that become ready while a flow is paused are stopped until it is resumed, and none is leased",
     "a paused flow counts the arrivals of its spread, and its items wait",
   ],
@@ -687,14 +697,14 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "after the end of a flow with more nodes than one transaction deletes, none can be claimed or completed",
   ],
   "messages of a completion get lost": ["a flow that ends answers its parent and cancels its live children"],
-  "live children of a flow are not told of its end": [
+  "live children of a flow are not cancelled at its end": [
     "a flow that ends answers its parent and cancels its live children",
   ],
   "children of nodes are not started": ["a node's child whose id is taken puts `taken` into the flow's inbox"],
   "a retry forgets the nodes": [
     "a failed flow that is retried has the planned nodes ready again and its counters unchanged",
   ],
-  "what was counted outlives its pruned run": [
+  "arrivals and counters outlive their pruned run": [
     "the arrivals and counters of a flow are deleted when its run is pruned, and those of other runs stay",
   ],
 };

@@ -16,12 +16,12 @@ function saying(name: string, from: string, to: "already_committed" | "conflict"
 }
 
 export const checkpointsMutants: readonly Mutant[] = [
-  turns("checkpoints are not kept", (turn) => without(turn, "checkpoints") as typeof turn),
-  checkpoints("labels are not kept", (checkpoint) => ({ ...checkpoint, label: undefined })),
-  checkpoints("every checkpoint looks whole", (checkpoint) => ({ ...checkpoint, state: checkpoint.state ?? "{}" })),
-  saying("a checkpoint that is in already is a conflict", "already_committed", "conflict"),
-  saying("another state is taken for the same checkpoint", "conflict", "already_committed"),
-  rewriting("whoever commits a checkpoint counts as the holder", async (write, store) => {
+  turns("checkpoints are not stored", (turn) => without(turn, "checkpoints") as typeof turn),
+  checkpoints("labels are not stored", (checkpoint) => ({ ...checkpoint, label: undefined })),
+  checkpoints("every checkpoint has a state", (checkpoint) => ({ ...checkpoint, state: checkpoint.state ?? "{}" })),
+  saying("a repeated checkpoint is a conflict", "already_committed", "conflict"),
+  saying("another state is treated as the same checkpoint", "conflict", "already_committed"),
+  rewriting("every worker that commits a checkpoint counts as the holder", async (write, store) => {
     if (write.write !== "turn" || write.checkpoints === undefined) return write;
     return { ...write, token: (await currentToken(store, write.run)) ?? write.token };
   }),
@@ -32,7 +32,7 @@ export const checkpointsMutants: readonly Mutant[] = [
   methods("checkpoints are read without limit", (store) => ({
     readCheckpoints: (run: number, after: number) => store.readCheckpoints(run, after),
   })),
-  methods("the newest checkpoint is taken for the newest whole one", (store) => ({
+  methods("the newest checkpoint is returned instead of the newest whole one", (store) => ({
     findCheckpoint: (run: number, step: number) => store.findCheckpoint(run, step, false),
   })),
   {

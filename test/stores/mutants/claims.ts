@@ -57,12 +57,12 @@ export const claimsMutants: readonly Mutant[] = [
       });
     },
   },
-  rewriting("timers are tasks", (write) =>
+  rewriting("timers can be claimed", (write) =>
     write.write === "turn"
       ? { ...write, items: write.items.map((item) => ({ ...without(item, "availableAt"), kind: "task" as const })) }
       : write,
   ),
-  rewriting("urgency does not count", (write) => {
+  rewriting("priority does not count", (write) => {
     if (write.write === "start") return { ...write, run: { ...write.run, priority: 0 } };
     return write.write === "turn" ? { ...write, items: write.items.map((item) => ({ ...item, priority: 0 })) } : write;
   }),
@@ -71,11 +71,11 @@ export const claimsMutants: readonly Mutant[] = [
       ? { ...write, tokens: [...write.tokens, `${write.worker} ${write.tokens.join()}`] }
       : write,
   ),
-  methods("a pulse hides the token", (store) => ({
+  methods("readProgress hides the token", (store) => ({
     readProgress: async (runs: readonly number[]) =>
       (await store.readProgress(runs)).map((pulse) => ({ ...pulse, token: undefined })),
   })),
-  answering("a claimed turn comes without its inbox", (outcome, write) =>
+  answering("a claimed turn has no inbox", (outcome, write) =>
     write.write === "claim-turns"
       ? (outcome as readonly ClaimedTurn[]).map((turn) => ({ ...turn, inbox: [] }))
       : outcome,

@@ -58,18 +58,18 @@ export const completionsMutants: readonly Mutant[] = [
     const [token] = await store.readItemTokens([{ run, item: fence.item }]);
     return { ...write, fence: { ...fence, token: token ?? fence.token } };
   }),
-  outcomes("a stale completion is answered committed", (outcome) => (outcome.status === "stale" ? COMMITTED : outcome)),
+  outcomes("a stale completion returns committed", (outcome) => (outcome.status === "stale" ? COMMITTED : outcome)),
   completions("arrivals get lost", (write) => ({ ...write, arrivals: [] })),
   completions("a node is queued only by an arrival that comes alone", (write) => {
     const alone = write.arrivals.filter(({ target }, n, all) => all.findIndex((one) => one.target === target) === n);
     return { ...write, arrivals: alone };
   }),
-  arrivals("an arrival that comes again counts again", (arrival, write) => ({
+  arrivals("a repeated arrival counts again", (arrival, write) => ({
     ...arrival,
     edge: `${"item" in write.fence ? write.fence.item : ""} ${arrival.edge}`,
   })),
-  arrivals("edges are not told apart", (arrival) => ({ ...arrival, edge: "" })),
-  completions("an arrival too many is dropped in silence", async (write, store) => {
+  arrivals("edges are not distinguished", (arrival) => ({ ...arrival, edge: "" })),
+  completions("an arrival too many is ignored", async (write, store) => {
     const kept: NodeArrival[] = [];
     for (const arrival of write.arrivals) {
       const row = await readinessOf(store, write.run, arrival.target);
@@ -86,14 +86,14 @@ export const completionsMutants: readonly Mutant[] = [
     }
     return { ...write, arrivals: same };
   }),
-  outcomes("a completion that may not be is answered stale", (outcome) =>
+  outcomes("a completion that breaks readiness returns stale", (outcome) =>
     outcome.status === "blocked" ? { status: "stale" } : outcome,
   ),
-  outcomes("a completion says that its entries are the first", (outcome) =>
+  outcomes("a completion returns the wrong seq", (outcome) =>
     outcome.status === "committed" ? { ...outcome, seq: 1 } : outcome,
   ),
-  inputs("inputs come in the order they were written", (read) => read.toSorted((a, b) => a.seq - b.seq)),
-  inputs("inputs come by their index as text", (read) =>
+  inputs("inputs are read in the order of their writes", (read) => read.toSorted((a, b) => a.seq - b.seq)),
+  inputs("inputs are read in the text order of their index", (read) =>
     read.toSorted((a, b) => (String(a.index) < String(b.index) ? -1 : 1)),
   ),
   completions("a spread queues everything at once", ({ spread, ...write }) => ({
@@ -103,22 +103,22 @@ export const completionsMutants: readonly Mutant[] = [
   completions("a spread of no items queues nothing", (write) =>
     write.spread?.required === 0 ? (without(write, "spread") as CompleteWrite) : write,
   ),
-  completions("an item that ends lets none in", (write) => ({ ...write, advances: [] })),
-  nodes("leases on nodes are not given", (node) => without(node, "claim")),
-  records("a flow looks as if it were always at work", (record) =>
+  completions("an item that ends queues no other", (write) => ({ ...write, advances: [] })),
+  nodes("nodes are never leased by the write that queues them", (node) => without(node, "claim")),
+  records("a flow is always running", (record) =>
     record.kind === "flow" && record.status === "waiting" ? { ...record, status: "running" } : record,
   ),
-  outcomes("a completion never says that more has come", (outcome) =>
+  outcomes("a completion never returns `more`", (outcome) =>
     outcome.status === "committed" ? { ...outcome, more: false } : outcome,
   ),
-  answering("nodes are taken for tasks", (outcome, write) => {
+  answering("nodes are returned as tasks", (outcome, write) => {
     if (write.write !== "claim-items") return outcome;
     const { items, ...waiting } = outcome as ClaimItemsOutcome;
     return { ...waiting, items: items.map((item) => ({ ...item, kind: "task" })) };
   }),
-  nodes("nodes stand in no line", (node) => without(node, "slot")),
+  nodes("nodes ignore their queue", (node) => without(node, "slot")),
   {
-    name: "a flow that is paused goes on",
+    name: "a paused flow continues",
     wrap: (store) =>
       writing(
         store,
@@ -134,11 +134,14 @@ export const completionsMutants: readonly Mutant[] = [
   })),
   completions("a flow never ends", (write) => ({ ...write, then: "continue" })),
   completions("messages of a completion get lost", (write) => ({ ...write, messages: [] })),
-  completions("live children of a flow are not told of its end", (write) => without(write, "cancel") as CompleteWrite),
+  completions(
+    "live children of a flow are not cancelled at its end",
+    (write) => without(write, "cancel") as CompleteWrite,
+  ),
   completions("children of nodes are not started", (write) => ({ ...write, children: [] })),
   rewriting("a retry forgets the nodes", (write) => (write.write === "retry" ? { ...write, items: [] } : write)),
   {
-    name: "what was counted outlives its pruned run",
+    name: "arrivals and counters outlive their pruned run",
     wrap(store) {
       const seen = new Map<number, readonly Readiness[]>();
       return changed(store, {

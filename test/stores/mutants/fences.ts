@@ -46,16 +46,16 @@ export const fencesMutants: readonly Mutant[] = [
     const record = (await store.listRuns({ limit: 1_000 })).find(({ run }) => run === turn.run);
     return record === undefined ? turn : { ...turn, previousChain: record.chain };
   }),
-  answering("a repeated commit is not recognised", (outcome) =>
+  answering("a repeated commit is not recognized", (outcome) =>
     "status" in outcome && outcome.status === "already_committed" ? { status: "lease_lost" } : outcome,
   ),
-  answering("every commit is answered committed", (outcome, write) =>
+  answering("every commit returns committed", (outcome, write) =>
     write.write === "turn" && "status" in outcome && outcome.status !== "committed"
       ? { status: "committed", more: false, children: [] }
       : outcome,
   ),
   {
-    name: "a void write takes the rest of its batch along",
+    name: "a rejected write rejects the rest of its batch",
     wrap: (store) =>
       changed(store, {
         async write(writes: readonly Write[]) {
@@ -77,10 +77,10 @@ export const fencesMutants: readonly Mutant[] = [
         write: async (writes: readonly Write[]) => [...(await store.write(writes.toReversed()))].reverse(),
       }),
   },
-  methods("a batch has an answer too many", (store) => ({
+  methods("a batch returns one outcome too many", (store) => ({
     write: async (writes: readonly Write[]) => [...(await store.write(writes)), { status: "committed" }],
   })),
-  methods("a commit under an expired lease is void", (store) => ({
+  methods("a commit with an expired lease is rejected", (store) => ({
     async write(writes: readonly Write[]) {
       const { workers } = await store.info();
       const expired = workers.some(({ until }) => until <= store.now());

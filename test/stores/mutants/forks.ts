@@ -10,16 +10,16 @@ function isFork(write: Write): write is ForkWrite {
 }
 
 export const forksMutants: readonly Mutant[] = [
-  answering("a fork says it has no entry but its first", (outcome: Outcome, write: Write) =>
+  answering("a fork has only its first entry", (outcome: Outcome, write: Write) =>
     isFork(write) && "status" in outcome && outcome.status === "started"
       ? { ...outcome, record: { ...outcome.record, head: 1 } }
       : outcome,
   ),
-  forks("a fork does not keep its label", (fork) => ({
+  forks("a fork loses its label", (fork) => ({
     ...fork,
     checkpoint: { ...fork.checkpoint, label: undefined },
   })),
-  forks("a fork is made from whatever checkpoint is there", async (fork, store) => {
+  forks("a fork ignores the key of its checkpoint", async (fork, store) => {
     const runs = await store.listRuns({ limit: 10 });
     for (const { run } of runs) {
       const row = await store.findCheckpoint(run, 9, false);
@@ -45,8 +45,8 @@ export const forksMutants: readonly Mutant[] = [
         return write;
       }),
   },
-  forks("promises of a fork take a second value", (fork) => ({ ...fork, settled: [] })),
-  methods("steps are read from the journal's numbers", (store) => ({
+  forks("settled promises of a fork accept a second value", (fork) => ({ ...fork, settled: [] })),
+  methods("steps are read by the seq of their entries", (store) => ({
     readSteps: (run: number, after: number, _upTo: number, limit?: number) => store.readJournal(run, after, limit),
   })),
   methods("the oldest checkpoint with a label is found", (store) => ({
@@ -55,7 +55,7 @@ export const forksMutants: readonly Mutant[] = [
       return rows.find((row) => row.label === label && row.step <= step);
     },
   })),
-  methods("a label is looked for in all steps", (store) => ({
+  methods("a label is searched in all steps", (store) => ({
     findLabeledCheckpoint: (run: number, label: string) =>
       store.findLabeledCheckpoint(run, label, Number.MAX_SAFE_INTEGER),
   })),

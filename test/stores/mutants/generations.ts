@@ -6,9 +6,9 @@ const continuing = (name: string, change: (next: NextGeneration) => NextGenerati
 
 export const generationsMutants: readonly Mutant[] = [
   continuing("a next generation keeps the version of the one before", (next) => ({ ...next, version: 1 })),
-  continuing("a next generation is nobody's, although it was claimed", (next) => without(next, "claim")),
-  continuing("what was carried is lost", (next) => ({ ...next, carried: [] })),
-  answering("the next generation is not answered", (outcome, write) => {
+  continuing("a next generation with a claim is not leased", (next) => without(next, "claim")),
+  continuing("carried messages are lost", (next) => ({ ...next, carried: [] })),
+  answering("the next generation is not returned", (outcome, write) => {
     if (write.write !== "turn") return outcome;
     const { next: _, ...rest } = outcome as TurnOutcome & { next?: unknown };
     return rest as TurnOutcome;
@@ -23,7 +23,7 @@ export const generationsMutants: readonly Mutant[] = [
       return { ...outcome, first } as typeof outcome;
     },
   ),
-  rewriting("ids of messages are forgotten with their generation", (write) => {
+  rewriting("dedup ids do not move to the next generation", (write) => {
     if (write.write !== "message" || write.dedupId === undefined) return write;
     const { dedupId: _, ...rest } = write;
     return rest;
@@ -50,7 +50,7 @@ export const generationsMutants: readonly Mutant[] = [
         return { ...turn, next: { ...turn.next, carried } };
       }).wrap(store, { now: () => 0 }),
   },
-  answering("a next generation knows no parent", (outcome, write) => {
+  answering("a next generation has no parent", (outcome, write) => {
     const { next } = outcome as { next?: object };
     if (write.write !== "turn" || next === undefined) return outcome;
     return { ...outcome, next: { ...next, parent: undefined } } as TurnOutcome;
@@ -71,11 +71,11 @@ export const generationsMutants: readonly Mutant[] = [
         }
       : write,
   ),
-  methods("versions are counted without a look at them", (store: Store) => ({
+  methods("runs are counted without their version", (store: Store) => ({
     countVersions: async () => (await store.countVersions()).slice(1),
   })),
 
-  answering("a next generation knows no pause", async (outcome, write, store) => {
+  answering("a next generation is not paused", async (outcome, write, store) => {
     const { next } = outcome as { next?: { id: string; status: string } };
     if (write.write === "turn" && next?.status === "paused") await store.write([{ write: "resume", id: next.id }]);
     return outcome;

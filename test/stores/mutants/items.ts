@@ -11,22 +11,22 @@ export const itemsMutants: readonly Mutant[] = [
     readItems: async (...asked: Parameters<typeof store.readItems>) =>
       (await store.readItems(...asked)).map((one) => one && { ...one, state: "ready" as const }),
   })),
-  items("an item is never its maker's", (item) => without(item, "claim")),
+  items("an item is never leased by the write that inserts it", (item) => without(item, "claim")),
   items("an item is claimed with the data of entry 1", (item) => ({ ...item, seq: 1 })),
-  rewriting("an item is answered ended but its result is lost", (write) =>
+  rewriting("an item ends but its result is lost", (write) =>
     write.write === "end-item" ? { ...write, write: "return-item", attempt: 0 } : write,
   ),
-  rewriting("an item given back forgets its attempt", (write) =>
+  rewriting("a returned item forgets its attempt", (write) =>
     write.write === "return-item" ? { ...write, attempt: 0 } : write,
   ),
-  rewriting("an item given back forgets its failures", (write) =>
+  rewriting("a returned item forgets its failures", (write) =>
     write.write === "return-item" ? without(write, "failures") : write,
   ),
-  rewriting("an item given back is ready at once", (write) =>
+  rewriting("a returned item is ready at once", (write) =>
     write.write === "return-item" ? without(write, "availableAt") : write,
   ),
-  rewriting("fire-due knows no limit", (write) => (write.write === "fire-due" ? { ...write, limit: 1_000 } : write)),
-  answering("fire-due does not know what is next", (outcome) =>
+  rewriting("fire-due ignores its limit", (write) => (write.write === "fire-due" ? { ...write, limit: 1_000 } : write)),
+  answering("fire-due does not return the next time", (outcome) =>
     "ready" in outcome ? { ...outcome, nextAt: undefined } : outcome,
   ),
   answering("a timer fires twice", async (outcome, _write, store) => {

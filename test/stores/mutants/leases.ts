@@ -14,8 +14,8 @@ function withClaimed(outcome: Outcome, change: (claimed: Claimed) => Claimed): O
 }
 
 export const leasesMutants: readonly Mutant[] = [
-  methods("a worker takes over from itself", (store) => ({ reap: () => store.reap(-1) })),
-  methods("nobody takes over", () => ({ reap: async () => ({ workers: 0, turns: 0, items: 0 }) })),
+  methods("a worker takes over its own work", (store) => ({ reap: () => store.reap(-1) })),
+  methods("expired workers are never taken over", () => ({ reap: async () => ({ workers: 0, turns: 0, items: 0 }) })),
   methods("a lease that expires now is still held", (store) => ({
     registerWorker: (name: string, leaseMs: number) => store.registerWorker(name, leaseMs + 1),
   })),
@@ -25,20 +25,20 @@ export const leasesMutants: readonly Mutant[] = [
   methods("renewing always succeeds", (store) => ({
     renewLease: async (worker: number, leaseMs: number) => (await store.renewLease(worker, leaseMs), true),
   })),
-  methods("renewing does not lengthen the lease", () => ({ renewLease: async () => true })),
-  methods("nothing a worker says about itself is kept", (store) => ({
+  methods("renewing does not extend the lease", () => ({ renewLease: async () => true })),
+  methods("a worker's profile and activity are not stored", (store) => ({
     registerWorker: (name: string, leaseMs: number) => store.registerWorker(name, leaseMs),
   })),
-  methods("a heartbeat without news forgets what was said before", (store) => ({
+  methods("a heartbeat without an activity deletes the one before", (store) => ({
     renewLease: (worker: number, leaseMs: number, doing = "{}") => store.renewLease(worker, leaseMs, doing),
   })),
   methods("only workers that are alive are listed", (store) => ({
     listWorkers: async () => (await store.listWorkers()).filter(({ until }) => until > store.now()),
   })),
-  methods("what a worker holds is never listed", () => ({
+  methods("readHeld returns nothing", () => ({
     readHeld: async () => ({ turns: [], items: [], messages: [] }),
   })),
-  methods("a released worker keeps what it holds", () => ({ releaseWorker: async () => undefined })),
+  methods("a released worker keeps its leases", () => ({ releaseWorker: async () => undefined })),
   methods("a release counts as a takeover", (store) => ({
     async releaseWorker(worker: number) {
       await store.renewLease(worker, 0);
@@ -62,26 +62,26 @@ export const leasesMutants: readonly Mutant[] = [
       return reaped;
     },
   })),
-  answering("nobody is a suspect", (outcome, write) =>
+  answering("no work becomes a suspect", (outcome, write) =>
     write.write === "claim-turns" || write.write === "claim-items"
       ? withClaimed(outcome, (claimed) => claimed.map((each) => ({ ...each, suspicion: 0 })))
       : outcome,
   ),
   // Claims again with other tokens, and has both.
-  answering("a group of suspects is claimed with whatever comes next", async (outcome, write, store) => {
+  answering("a group of suspects is claimed together with other work", async (outcome, write, store) => {
     if (write.write !== "claim-turns" && write.write !== "claim-items") return outcome;
     if (!claimedIn(outcome).some(({ suspicion }) => suspicion > 0)) return outcome;
     const [more] = await store.write([{ ...write, tokens: write.tokens.map((token) => `more ${token}`) }]);
     return withClaimed(outcome, (claimed) => [...claimed, ...claimedIn(more!)]);
   }),
   // Each under another number, which holds nothing.
-  rewriting("a worker is given suspects whatever it holds", async (write, store) =>
+  rewriting("a worker that holds an isolated suspect claims others", async (write, store) =>
     write.write === "claim-turns" || write.write === "claim-items"
       ? { ...write, worker: await store.registerWorker("another", 1e9) }
       : write,
   ),
   // What could not be taken is asked for by nobody else.
-  rewriting("a claim has room for one at most", (write) =>
+  rewriting("a claim takes one item at most", (write) =>
     write.write === "claim-turns" || write.write === "claim-items"
       ? { ...write, tokens: write.tokens.slice(0, 1) }
       : write,
@@ -102,13 +102,13 @@ export const leasesMutants: readonly Mutant[] = [
       return reaped;
     },
   })),
-  methods("a run's holder is whoever asks", (store) => ({
+  methods("the holder of a run is the wrong worker", (store) => ({
     async readHolders(runs: readonly number[]) {
       const [worker] = await store.listWorkers();
       return (await store.readHolders(runs)).map((holder) => ({ ...holder, worker: worker?.worker }));
     },
   })),
-  methods("a run moved when it was started", (store) => ({
+  methods("the last commit of a run is its start", (store) => ({
     readHolders: async (runs: readonly number[]) =>
       Promise.all(
         (await store.readHolders(runs)).map(async (holder) => ({
@@ -117,7 +117,7 @@ export const leasesMutants: readonly Mutant[] = [
         })),
       ),
   })),
-  methods("a store begins with a history", (store) => ({
+  methods("a new store has a history", (store) => ({
     readHistory: async () => [{ at: store.now(), kind: "restored", detail: "" }],
   })),
 ];

@@ -2,28 +2,28 @@ import type { Store } from "../../../src/kernel/index.ts";
 import { answering, methods, rewriting, turns, without, type Mutant } from "./mutant.ts";
 
 export const messagesMutants: readonly Mutant[] = [
-  rewriting("the ids of messages are not looked at", (write) =>
+  rewriting("the dedup ids of messages are ignored", (write) =>
     write.write === "message" ? without(write, "dedupId") : write,
   ),
-  rewriting("the id of a message is taken for a target", (write) =>
+  rewriting("the dedup id of a message is treated as a target", (write) =>
     write.write === "message" && write.dedupId !== undefined
       ? { ...without(write, "dedupId"), once: true, arrival: { ...write.arrival, target: write.dedupId } }
       : write,
   ),
-  methods("the ids of messages are never forgotten", () => ({
+  methods("the dedup ids of messages are never deleted", () => ({
     reap: async () => ({ workers: 0, turns: 0, items: 0 }),
   })),
-  turns("what the code never took is not counted", (turn) => without(turn, "unread")),
-  methods("a run says it has taken in whatever came", (store) => ({
+  turns("messages that the code never took are not counted", (turn) => without(turn, "unread")),
+  methods("a run counts all its messages as read", (store) => ({
     async findRun(...args: Parameters<Store["findRun"]>) {
       const record = await store.findRun(...args);
       return record && { ...record, read: record.arrivals };
     },
   })),
-  answering("nobody is told whom a turn's messages reached", (outcome) =>
+  answering("a turn does not return the children that its messages reached", (outcome) =>
     "reached" in outcome ? without(outcome, "reached") : outcome,
   ),
-  rewriting("nobody notes that a run takes updates", (write) =>
+  rewriting("a run's start does not say that it accepts updates", (write) =>
     write.write === "start"
       ? { ...write, run: { ...write.run, started: write.run.started.replace(',"updates":true', "") } }
       : write,

@@ -10,10 +10,10 @@ function claims(name: string, change: (message: ClaimedMessage) => ClaimedMessag
 }
 
 /** A number no run has; a fence of it is void. */
-const NOBODY = 987_654_321;
+const UNKNOWN_RUN = 987_654_321;
 
 export const outboxMutants: readonly Mutant[] = [
-  turns("messages to the outside are not kept", (turn) => ({ ...turn, outgoing: [] })),
+  turns("outgoing messages are not stored", (turn) => ({ ...turn, outgoing: [] })),
   {
     name: "a message is next when the one before it is claimed",
     wrap(store) {
@@ -33,27 +33,27 @@ export const outboxMutants: readonly Mutant[] = [
   rewriting("a claim of messages takes one run at a time", (write) =>
     write.write === "claim-messages" ? { ...write, tokens: write.tokens.slice(0, 1) } : write,
   ),
-  rewriting("a claim of messages knows no destination", (write) =>
+  rewriting("a claim of messages ignores the destination", (write) =>
     write.write === "claim-messages" ? { ...write, destinations: ["mail", "chat"] } : write,
   ),
-  claims("a message comes without its payload", (message) => ({ ...message, data: "{}" })),
+  claims("an outgoing message has no payload", (message) => ({ ...message, data: "{}" })),
   claims("the attempts of a message are forgotten", (message) => ({ ...message, attempt: 0 })),
-  answering("a delivery never says that there is more", (outcome, write) =>
+  answering("a delivery never returns `more`", (outcome, write) =>
     write.write === "message-delivered" && "more" in outcome ? { ...outcome, more: false } : outcome,
   ),
-  answering("a void delivery is taken for a good one", (outcome, write) =>
+  answering("a rejected delivery returns committed", (outcome, write) =>
     write.write === "message-delivered" ? { status: "committed", more: false } : outcome,
   ),
-  rewriting("a message that failed is next at once", (write) =>
+  rewriting("a message that failed is due at once", (write) =>
     write.write === "return-message" ? { ...write, availableAt: 0 } : write,
   ),
   rewriting(
-    "a message given back stays where it is",
-    (write) => (write.write === "return-message" ? { ...write, slot: NOBODY } : write),
+    "a returned message stays leased",
+    (write) => (write.write === "return-message" ? { ...write, firstRun: UNKNOWN_RUN } : write),
     (outcome, write) => (write.write === "return-message" ? { status: "committed" } : outcome),
   ),
   {
-    name: "prune takes runs with messages along",
+    name: "prune deletes runs with outgoing messages",
     wrap(store) {
       return changed(store, {
         async prune(endedBefore: number, options?: Parameters<Store["prune"]>[1]) {
@@ -76,8 +76,8 @@ export const outboxMutants: readonly Mutant[] = [
     ...message,
     attempt: Math.max(0, message.attempt - 1),
   })),
-  methods("a goodbye keeps what the worker holds", () => ({ releaseWorker: async () => undefined })),
-  methods("info does not know the outbox", (store) => ({
+  methods("a released worker keeps its messages", () => ({ releaseWorker: async () => undefined })),
+  methods("info does not count the outbox", (store) => ({
     info: async () => ({
       ...(await store.info()),
       outbox: { pending: 0, failing: 0, oldestAt: undefined, destinations: [] },

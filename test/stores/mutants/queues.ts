@@ -16,12 +16,12 @@ function limits(name: string, change: (limits: QueueLimits) => QueueLimits): Mut
 }
 
 export const queuesMutants: readonly Mutant[] = [
-  limits("a queue has room for one more", (all) =>
+  limits("a queue has one slot too many", (all) =>
     all.concurrency === undefined ? all : { ...all, concurrency: all.concurrency + 1 },
   ),
   limits("limits per key are ignored", (all) => without(all, "perKey")),
   limits("rates are ignored", (all) => without({ ...all, perKey: without(all.perKey ?? {}, "rate") }, "rate")),
-  limits("rates are looked at a millisecond late", (all) => ({
+  limits("rates admit a millisecond late", (all) => ({
     ...all,
     ...(all.rate && { rate: { ...all.rate, perMs: all.rate.perMs + 1 } }),
     ...(all.perKey?.rate && {
@@ -29,14 +29,14 @@ export const queuesMutants: readonly Mutant[] = [
     }),
   })),
   items("items forget their queue", (item) => without(item, "slot")),
-  rewriting("a key that is given back stays taken", (write) => {
+  rewriting("a key that is freed stays taken", (write) => {
     if (write.write === "end-item") return without(write, "slot");
     if (write.write === "return-item") return without(write, "slot");
     if (write.write !== "turn") return write;
     return { ...write, finished: write.finished.map((fence) => without(fence, "slot")) };
   }),
   rewriting("a queue cannot be paused", (write) => (write.write === "change-queue" ? without(write, "paused") : write)),
-  rewriting("changed limits are not kept", (write) =>
+  rewriting("changed limits are not stored", (write) =>
     write.write === "change-queue" ? without(write, "limits") : write,
   ),
   answering("a deployment undoes what an operator changed", async (outcome, write, store) => {
@@ -44,10 +44,10 @@ export const queuesMutants: readonly Mutant[] = [
       await store.write([{ write: "change-queue", name: write.name, limits: write.limits }]);
     return outcome;
   }),
-  answering("a claim does not say when a rate lets go", (outcome, write) =>
+  answering("a claim does not return when a rate admits more", (outcome, write) =>
     write.write === "claim-items" ? { ...(outcome as ClaimItemsOutcome), nextAt: undefined } : outcome,
   ),
-  answering("a claim does not say that something waits for a place", (outcome, write) => {
+  answering("a claim does not return that work is held back", (outcome, write) => {
     if (write.write === "claim-items") return { ...(outcome as ClaimItemsOutcome), held: false };
     return write.write === "admit" ? { ...(outcome as AdmitOutcome), held: false } : outcome;
   }),
@@ -55,17 +55,17 @@ export const queuesMutants: readonly Mutant[] = [
     listQueues: async (): Promise<readonly QueueState[]> =>
       (await store.listQueues()).map((queue) => ({ ...queue, ready: 0, leased: 0 })),
   })),
-  methods("what waits is counted to the end", (store: Store) => ({ readBacklog: () => store.readBacklog() })),
-  methods("of what waits only the most urgent is looked at", (store: Store) => ({
+  methods("the backlog is counted without a limit", (store: Store) => ({ readBacklog: () => store.readBacklog() })),
+  methods("only the highest priority of the backlog is counted", (store: Store) => ({
     readBacklog: async (upTo?: number): Promise<readonly Backlog[]> =>
       (await store.readBacklog(upTo)).map((row) => ({ ...row, oldestAt: store.now() })),
   })),
-  methods("labels of what waits are forgotten", (store: Store) => ({
+  methods("the backlog has no labels", (store: Store) => ({
     readBacklog: async (upTo?: number): Promise<readonly Backlog[]> =>
       (await store.readBacklog(upTo)).map((row) => ({ ...row, label: undefined })),
   })),
-  items("names are cut where most of them end", (item) => ({ ...item, name: item.name.slice(0, 400) })),
-  methods("what somebody holds waits", (store: Store) => ({
+  items("long names are truncated", (item) => ({ ...item, name: item.name.slice(0, 400) })),
+  methods("leased work is part of the backlog", (store: Store) => ({
     readBacklog: async (upTo?: number): Promise<readonly Backlog[]> => {
       const { items } = await store.info();
       const [first, ...rest] = await store.readBacklog(upTo);
@@ -82,24 +82,22 @@ export const queuesMutants: readonly Mutant[] = [
     if (write.write !== "turn") return write;
     return { ...write, children: write.children.map((child) => ({ ...child, run: without(child.run, "slot") })) };
   }),
-  rewriting("as many runs are let in as there are", (write) =>
-    write.write === "admit" ? { ...write, limit: 1_000 } : write,
-  ),
-  rewriting("runs are let in whatever their version", (write) => {
+  rewriting("a queue starts all its runs", (write) => (write.write === "admit" ? { ...write, limit: 1_000 } : write)),
+  rewriting("a queue starts runs of every version", (write) => {
     if (write.write !== "admit") return write;
     const definitions = write.definitions.flatMap(({ name }) => [1, 2, 3].map((version) => ({ name, version })));
     return { ...write, definitions };
   }),
   rewriting("a singleton is started again", (write) => (write.write === "start" ? without(write, "singleton") : write)),
-  rewriting("a debounced start is a run of its own", (write) =>
+  rewriting("a debounced start creates another run", (write) =>
     write.write === "start" ? without(write, "debounce") : write,
   ),
-  rewriting("of debounced starts the first one counts", (write) =>
+  rewriting("the first of several debounced starts counts", (write) =>
     write.write === "start" && write.debounce !== undefined
       ? { ...without(write, "debounce"), singleton: write.debounce }
       : write,
   ),
-  answering("nobody is told that a cancelled run had not begun", (outcome, write) =>
+  answering("the holder of a cancelled run does not learn that its code never ran", (outcome, write) =>
     write.write === "claim-turns" && Array.isArray(outcome)
       ? outcome.map((turn) => ({ ...turn, inbox: turn.inbox.map((row: object) => ({ ...row, target: "" })) }))
       : outcome,

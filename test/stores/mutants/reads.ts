@@ -31,15 +31,15 @@ export const readsMutants: readonly Mutant[] = [
   methods("an inbox is always read from its beginning", (store) => ({
     readInbox: (run: number) => store.readInbox(run, 0),
   })),
-  methods("nobody notices other connections", () => ({ pollChanges: () => false })),
+  methods("a connection does not notice commits of other connections", () => ({ pollChanges: () => false })),
   methods("info counts nothing", (store) => ({
     info: async () => ({ ...(await store.info()), runs: {}, workers: [], items: { ready: 9, leased: 9, delayed: 9 } }),
   })),
-  methods("prune does not look at the age", (store) => ({ prune: () => store.prune(Number.MAX_SAFE_INTEGER) })),
+  methods("prune ignores the age of runs", (store) => ({ prune: () => store.prune(Number.MAX_SAFE_INTEGER) })),
   methods("a dry run prunes", (store) => ({ prune: (endedBefore: number) => store.prune(endedBefore) })),
   methods("prune removes nothing", () => ({ prune: async () => ({ runs: 0 }) })),
   {
-    name: "prune takes runs one by one",
+    name: "prune ignores families",
     wrap(store) {
       const pruned = new Set<string>();
       return changed(store, {
@@ -53,7 +53,7 @@ export const readsMutants: readonly Mutant[] = [
       });
     },
   },
-  methods("writing payloads anew is heard as a message", (store) => ({
+  methods("rekeying adds a message", (store) => ({
     async rekey() {
       for (const { run, arrivals } of await store.listRuns({ limit: 10 }))
         if (arrivals > 0)
@@ -75,10 +75,10 @@ export const readsMutants: readonly Mutant[] = [
       return store.check();
     },
   })),
-  methods("check finds what is not there", () => ({
+  methods("check reports a problem that does not exist", () => ({
     check: async () => [{ invariant: "I0", run: undefined, seq: undefined, message: "?" }],
   })),
-  methods("time is the wall clock's", (_store, clock) => ({ now: () => clock.now() })),
+  methods("time is the wall clock", (_store, clock) => ({ now: () => clock.now() })),
   methods("time stands still", (store) => {
     const start = store.now();
     return { now: () => start };

@@ -17,7 +17,7 @@ export const schedulesMutants: readonly Mutant[] = [
     const present = await store.findSchedule(put.schedule.name);
     return { ...without(put, "fence"), fence: present?.token };
   }),
-  answering("a void write of a schedule is answered committed", async (outcome, write, store) => {
+  answering("a rejected write of a schedule returns committed", async (outcome, write, store) => {
     if (write.write !== "put-schedule" || !("status" in outcome) || outcome.status !== "changed") return outcome;
     const record = await store.findSchedule(write.schedule.name);
     return record === undefined ? outcome : { status: "committed", record, started: [], cancelled: undefined };
@@ -35,12 +35,12 @@ export const schedulesMutants: readonly Mutant[] = [
       }),
   },
   puts("a firing starts nothing", (put) => ({ ...put, starts: [] })),
-  puts("the run in a schedule's way is not cancelled", (put) => without(put, "cancel")),
+  puts("a firing does not cancel the run before it", (put) => without(put, "cancel")),
   puts("a schedule loses its input", (put) => ({ ...put, schedule: { ...put.schedule, input: undefined } })),
   rewriting("a removed schedule stays", (write) =>
     write.write === "remove-schedule" ? { ...write, name: `${write.name} ` } : write,
   ),
-  methods("schedules are due for whoever asks", (store) => ({
+  methods("schedules are due for every definition", (store) => ({
     dueSchedules: async (_definitions: readonly string[], limit: number) => {
       const all = await store.listSchedules("", 1_000);
       return store.dueSchedules([...new Set(all.map(({ definition }) => definition))], limit);
@@ -48,11 +48,11 @@ export const schedulesMutants: readonly Mutant[] = [
   })),
   due("a schedule is due before its time", (found, all) => ({ ...found, due: all.filter(({ dueAt }) => dueAt) })),
   due("a paused schedule is due", ({ nextAt }, all) => ({ nextAt, due: all.filter(({ paused }) => paused) })),
-  due("whoever is in line is due at once", ({ due: found, nextAt }, all) => ({
+  due("a queued time is due at once", ({ due: found, nextAt }, all) => ({
     nextAt,
     due: [...found, ...all.filter(({ queued: line }) => line.length > 0)],
   })),
-  due("whoever is in line waits for ever", ({ due: found, nextAt }) => ({
+  due("a queued time is never due", ({ due: found, nextAt }) => ({
     nextAt,
     due: found.filter(({ queued: line }) => line.length === 0),
   })),

@@ -2,15 +2,17 @@ import type { Write } from "../../../src/kernel/index.ts";
 import { changed, writing, rewriting, answering, methods, records, without, type Mutant } from "./mutant.ts";
 
 export const startsMutants: readonly Mutant[] = [
-  answering("every start is answered started", (outcome) =>
+  answering("every start returns started", (outcome) =>
     "status" in outcome && outcome.status === "exists" ? { ...outcome, status: "started" } : outcome,
   ),
-  answering("a start that exists answers with what was asked", (outcome, write) =>
+  answering("a start of an existing run returns the input of the call", (outcome, write) =>
     write.write === "start" && "first" in outcome
       ? { ...outcome, first: { ...outcome.first, data: write.run.started } }
       : outcome,
   ),
-  rewriting("a run is never its starter's", (write) => (write.write === "start" ? without(write, "claim") : write)),
+  rewriting("a run is never leased to its starter", (write) =>
+    write.write === "start" ? without(write, "claim") : write,
+  ),
   rewriting("an ended run's id can be started again", async (write, store) => {
     if (write.write !== "start") return write;
     const taken = await store.findRun(write.run.id);
@@ -33,14 +35,14 @@ export const startsMutants: readonly Mutant[] = [
     findRun: async (id: string) => (await store.findRun(id)) ?? (await store.listRuns({ limit: 1 }))[0],
   })),
   records("tags are lost", (record) => ({ ...record, tags: [] })),
-  rewriting("messages that may come once may come twice", (write) =>
+  rewriting("a target that accepts one message accepts two", (write) =>
     write.write === "message" ? { ...write, once: false } : write,
   ),
-  rewriting("every message may come once only", (write) =>
+  rewriting("every target accepts only one message", (write) =>
     write.write === "message" ? { ...write, once: true } : write,
   ),
   {
-    name: "of two concurrent messages that may come once both are kept",
+    name: "two concurrent messages to a target that accepts one are both stored",
     wrap(store) {
       let busy = 0;
       return changed(store, {
@@ -60,7 +62,7 @@ export const startsMutants: readonly Mutant[] = [
     },
   },
   {
-    name: "a message that may come once is refused only while the first is unread",
+    name: "a second message to a target that accepts one is refused only while the first is unread",
     wrap: (store) =>
       writing(store, async (write) => {
         if (write.write !== "message" || !write.once) return write;

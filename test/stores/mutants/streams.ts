@@ -8,9 +8,9 @@ function emits(name: string, change: (emit: NewChunk) => NewChunk): Mutant {
 type ReadStream = Store["readStream"];
 
 export const streamsMutants: readonly Mutant[] = [
-  turns("chunks are not kept", (turn) => ({ ...turn, chunks: [] })),
+  turns("chunks are not stored", (turn) => ({ ...turn, chunks: [] })),
   turns("chunks of a commit are written in reverse", (turn) => ({ ...turn, chunks: turn.chunks.toReversed() })),
-  emits("a chunk is written as often as it is said", (emit) => ({ ...emit, number: undefined })),
+  emits("a chunk is written again after a replay", (emit) => ({ ...emit, number: undefined })),
   {
     name: "an operation's chunks are counted as the code's",
     wrap: (store) =>

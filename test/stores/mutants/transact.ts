@@ -43,10 +43,10 @@ export const transactMutants: readonly Mutant[] = [
         return call(db);
       }, write),
   })),
-  committing("user SQL is kept although the fence does not hold", (turn, known) =>
+  committing("user SQL is committed although the fence does not hold", (turn, known) =>
     turn === undefined ? undefined : { ...turn, token: known.token },
   ),
-  methods("user SQL is kept although its function threw", (store) => ({
+  methods("user SQL is committed although its function threw", (store) => ({
     transact: (call: Parameters<Transact>[0], write: Make) =>
       store.transact((db) => {
         try {
@@ -56,5 +56,5 @@ export const transactMutants: readonly Mutant[] = [
         }
       }, write),
   })),
-  committing("user SQL that nobody wants is kept", (turn, known) => turn ?? known),
+  committing("user SQL that its run no longer needs is committed", (turn, known) => turn ?? known),
 ];

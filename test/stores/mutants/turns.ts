@@ -3,10 +3,10 @@ import { writing, rewriting, answering, turns, records, without, type Mutant } f
 
 export const turnsMutants: readonly Mutant[] = [
   rewriting(
-    "a turn is answered committed without being written",
+    "a turn returns committed without being written",
     (write) =>
       write.write === "turn"
-        ? { write: "message", to: "\u0007nobody", arrival: { type: "StateSet", target: "", data: "" }, once: false }
+        ? { write: "message", to: "\u0007unknown", arrival: { type: "StateSet", target: "", data: "" }, once: false }
         : write,
     (outcome, write) => (write.write === "turn" ? { status: "committed", more: false, children: [] } : outcome),
   ),
@@ -22,9 +22,9 @@ export const turnsMutants: readonly Mutant[] = [
   answering("more is never true", (outcome) => ("more" in outcome ? { ...outcome, more: false } : outcome)),
   answering("more is always true", (outcome) => ("more" in outcome ? { ...outcome, more: true } : outcome)),
   turns("nothing is ever read", (turn) => ({ ...turn, read: 0 })),
-  turns("a turn is never given back", (turn) => (turn.then === "release" ? { ...turn, then: "hold" } : turn)),
-  turns("a turn is always given back", (turn) => (turn.then === "hold" ? { ...turn, then: "release" } : turn)),
-  turns("an end is taken for a release", (turn) =>
+  turns("a turn is never released", (turn) => (turn.then === "release" ? { ...turn, then: "hold" } : turn)),
+  turns("a turn is always released", (turn) => (turn.then === "hold" ? { ...turn, then: "release" } : turn)),
+  turns("an end is treated as a release", (turn) =>
     turn.then === "hold" || turn.then === "release" ? turn : { ...turn, then: "release" },
   ),
   turns("every end is a completion", (turn) =>
@@ -37,7 +37,7 @@ export const turnsMutants: readonly Mutant[] = [
     messages: turn.messages.filter(({ to }) => typeof to === "number"),
   })),
   turns("children are not started", (turn) => ({ ...turn, children: [] })),
-  turns("a child whose id is taken is passed over in silence", async (turn, store) => {
+  turns("a child whose id is taken is ignored", async (turn, store) => {
     const free = [];
     const seen = new Set<string>();
     for (const child of turn.children) {
@@ -47,7 +47,7 @@ export const turnsMutants: readonly Mutant[] = [
     }
     return { ...turn, children: free };
   }),
-  turns("a detached child is like any other", (turn) => ({
+  turns("a detached child is treated like any other", (turn) => ({
     ...turn,
     children: turn.children.map((child) => ({ ...child, detached: false })),
   })),
@@ -55,11 +55,11 @@ export const turnsMutants: readonly Mutant[] = [
     ...turn,
     children: turn.children.map((child) => ({ ...child, detached: true })),
   })),
-  turns("a child is never its starter's", (turn) => ({
+  turns("a child is never leased to its starter", (turn) => ({
     ...turn,
     children: turn.children.map((child) => without(child, "claim")),
   })),
-  turns("messages to a run that is gone go to the newest one", async (turn, store) => {
+  turns("messages to a run that does not exist go to the newest one", async (turn, store) => {
     const messages = [];
     for (const { to, arrival } of turn.messages) {
       const [pulse] = typeof to === "number" ? await store.readProgress([to]) : [true];

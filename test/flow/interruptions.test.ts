@@ -1,4 +1,4 @@
-// Moments: whatever happens to a flow while a spread is at work, at whichever item, it ends as it should and can be replayed.
+// Interruptions: whatever happens to a flow during a spread, at any item, it ends correctly and can be replayed.
 
 import { expect, test } from "vitest";
 import { aesGcm, flow, typed } from "reprise";

@@ -1,4 +1,4 @@
-// Stopping: runs of flows that cannot go on with the code or the data there is wait, with the evidence, to be resumed.
+// Blocked flows: runs that cannot continue with the current code or data are blocked with evidence, and can be resumed.
 
 import { expect, test } from "vitest";
 import { flow, typed, workflow } from "reprise";

@@ -1,4 +1,4 @@
-// Replays a run in a process of its own from which nothing can get out. Arguments: the store's file, the run's id.
+// Replays a run in a separate process without network. Arguments: the store's file, the run's id.
 
 import childProcess from "node:child_process";
 import dgram from "node:dgram";
@@ -33,7 +33,7 @@ deny(childProcess, ["spawn", "exec", "execFile", "fork", "spawnSync", "execSync"
 syncBuiltinESMExports();
 
 const { createClient } = await import("reprise");
-const { asking } = await import("./replay-asking.ts");
+const { asking } = await import("./calling-graph.ts");
 const [path, id] = process.argv.slice(2) as [string, string];
 await using engine = await createClient({ store: `sqlite:${path}`, definitions: [asking("")] });
 const run = engine.get("asking", id);

@@ -1,4 +1,4 @@
-// A graph that really asks a server, through ctx.run.
+// A graph that calls a server through ctx.run.
 
 import { append, END, graph, last, START } from "reprise";
 

@@ -1,4 +1,4 @@
-// Nodes run again after a crash: every request gets its own answer, in the order the answers came.
+// Node reruns: after a crash every request gets its own answer, in the order of the answers.
 
 import { expect, test } from "vitest";
 import { append, graph, last, promise, type RepriseError, START, task, workflow } from "reprise";
@@ -46,7 +46,7 @@ test.each(["run", "task", "child"] as const)(
     });
     const { expected, actual } = (error as RepriseError).details as { expected: string; actual: string };
     expect([expected, actual]).toEqual([expect.stringContaining("new"), expect.stringContaining("old")]);
-    // Whoever wants the new question asked has a fork; whoever wants the run has the old code.
+    // To make the new request, fork the run; to continue the run, restore the old code.
     const fork = await run.fork({ step: 0, id: "fork" });
     await fork.resolve("go");
     await engine.clock.advance(10);
@@ -214,14 +214,14 @@ test("changed code that no longer makes its first call continues", async () => {
 test("a node gets the answers from before a crash before new ones", async () => {
   const numbers = Array.from({ length: 20 }, (_, n) => n);
   const gate = createGate();
-  let lives = 0;
+  let starts = 0;
   let order: number[] = [];
   const g = graph("many", { state: { out: append<string>() } })
     .node("all", async (ctx) => {
-      lives += 1;
+      starts += 1;
       order = [];
       const out = numbers.map(async (n) => {
-        await ctx.run("first", n, () => (n === 0 && lives === 1 ? gate.wait() : undefined));
+        await ctx.run("first", n, () => (n === 0 && starts === 1 ? gate.wait() : undefined));
         order.push(n);
         return ctx.run("next", n, (_op, asked) => `next ${asked}`);
       });

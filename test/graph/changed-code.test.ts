@@ -1,4 +1,4 @@
-// Changed code: a run whose graph was deployed anew while it was under way.
+// Changed code: runs whose graph changes while they are in progress.
 
 import { expect, test } from "vitest";
 import {
