@@ -34,7 +34,7 @@ test.each(["sqlite:shop.db?mode=ro", "sqlite://shop.db?cache=shared", "sqlite::m
   "%s is refused: a SQLite URL has no options",
   (url) => {
     expect(refusal(url)).toMatchObject({ code: "BAD_STORE_URL" });
-    expect(refusal(url).message).toContain("without options");
+    expect(refusal(url).message).toContain("takes no options");
   },
 );
 

@@ -66,7 +66,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       await using cluster = await startCluster(kind, { replication: "async" });
       const error = await errorOf((await open(kind, cluster.standby!.url)).connect());
       expect(error).toMatchObject({ code: "STORE_LOCATION" });
-      expect(error.message).toContain("Name the primary server");
+      expect(error.message).toContain("Use the address of the primary");
     });
 
     test("a standby is waited for by a store that was open before", { timeout: TIMEOUT }, async () => {

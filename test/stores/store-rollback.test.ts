@@ -76,7 +76,7 @@ describeOn("postgres", "a primary that was left behind", () => {
     cluster.address.cutAll();
     await expect(start(store, "nowhere")).rejects.toMatchObject({
       code: "STORE_UNREACHABLE",
-      message: expect.stringContaining("timeline 1 and was replaced by one on timeline 2"),
+      message: expect.stringContaining("timeline 1, but this process has used one on timeline 2"),
     });
     cluster.address.pointTo(cluster.primary.url);
     await start(store, "again on the new one");

@@ -35,7 +35,7 @@ function toJoin(item: ClaimedItem): CompleteWrite {
 }
 
 export const completionCases: readonly StoreCase[] = [
-  // ── readiness (completion.CN2, completion.CN3) ──
+  // ── readiness (completion.C2, completion.C3) ──
 
   storeCase("a node is queued by the completion that brings its last arrival, in any order", async (store) => {
     const worker = await registerWorker(store);
@@ -129,7 +129,7 @@ export const completionCases: readonly StoreCase[] = [
     );
   }),
 
-  // ── rejected completions (completion.CN1, completion.CN4) ──
+  // ── rejected completions (completion.C1, completion.C4) ──
 
   storeCase("a repeated completion, or one with an old token, is stale and writes nothing", async (store, t) => {
     const [first, second] = [await registerWorker(store), await registerWorker(store)];
@@ -256,7 +256,7 @@ export const completionCases: readonly StoreCase[] = [
     assert.deepEqual((await counters(store, run))[1], "saved 0/3");
   }),
 
-  // ── entries (completion.CN6) ──
+  // ── entries (completion.C6) ──
 
   storeCase(
     "completions of one run in one batch get dense entries in the order of the writes, and one chain",

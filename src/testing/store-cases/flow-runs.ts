@@ -187,7 +187,7 @@ export const flowRunCases: readonly StoreCase[] = [
     );
   }),
 
-  // ── stopped runs (completion.CN7) ──
+  // ── stopped runs (completion.C7) ──
 
   storeCase(
     "nodes that become ready while a flow is paused are stopped until it is resumed, and none is leased",
@@ -255,7 +255,7 @@ export const flowRunCases: readonly StoreCase[] = [
     },
   ),
 
-  // ── ends (completion.CN5, rules.F9) ──
+  // ── ends (completion.C5, rules.F9) ──
 
   storeCase(
     "a flow ends once: the first output is kept, the second completion is stale, and the queue is empty",

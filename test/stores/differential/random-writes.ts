@@ -90,7 +90,7 @@ export class RandomWrites {
       (planned) => planned !== undefined,
     );
     const turns = new Set<number>();
-    // K4
+    // commit.K4
     const planned = list.filter(({ write }) => {
       if (write.write !== "turn" && write.write !== "complete") return true;
       if (turns.has(write.run)) return write.write === "complete";
