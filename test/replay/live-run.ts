@@ -13,6 +13,7 @@ import { decode, systemTimers, type EpochMs } from "../../src/base/index.ts";
 import {
   CHAIN_START,
   chainAfter,
+  commandTypeOf,
   decodeEntry,
   isCancel,
   markOf,
@@ -179,9 +180,8 @@ export class LiveRun {
   answerOf(command: string, answer: Answer): Arrival {
     const failed = "error" in answer;
     const result = failed ? undefined : entryData.encodeInput(answer.value);
-    const [type] = command.split("(");
     const make = (name: EntryType, data: string): Arrival => ({ type: name, command, data, at: this.now });
-    switch (type) {
+    switch (commandTypeOf(command)) {
       case "Task":
         return failed
           ? make("TaskFailed", entryData.taskFailedData(0, answer.error, undefined))

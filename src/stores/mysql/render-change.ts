@@ -41,21 +41,21 @@ function guard(rows: number): string {
 export function renderStamp(writer: string, batch: number, mark: number, check?: HistoryCheck): readonly string[] {
   const writers = tableOf("writers");
   const conditions = [`writer=${textLiteral(writer)}`, "mark>=0"];
-  const looks: string[] = [];
+  const checks: string[] = [];
   if (check !== undefined) conditions.push(`batch=${check.previous}`);
   if (check?.incarnation !== undefined) {
-    looks.push(
+    checks.push(
       `select count(*) into @reprise_history from ${tableOf("meta")} where \`key\`='${INCARNATION_KEY}' and value=${textLiteral(check.incarnation)}`,
     );
     conditions.push("@reprise_history=1");
   }
   if (check !== undefined && check.others.length > 0) {
     const found = check.others.map((line) => `(writer=${textLiteral(line.writer)} and batch>=${line.batch})`);
-    looks.push(`select count(*) into @reprise_others from ${writers} where ${found.join(" or ")}`);
+    checks.push(`select count(*) into @reprise_others from ${writers} where ${found.join(" or ")}`);
     conditions.push(`@reprise_others=${check.others.length}`);
   }
   return [
-    ...looks,
+    ...checks,
     `update ${writers} set batch=${batch},mark=${mark} where ${conditions.join(" and ")}`,
     // Fails with 1242, more than one row, which is different from the guard's error (render-change.R2).
     "set @reprise_guard=if(row_count()=1,0,(select 1 union all select 2))",

@@ -324,7 +324,7 @@ function create({ name, columns, primary, unique = {}, indexes = {} }: NewTable)
     ...Object.entries(unique).map(([index, parts]) => `unique key \`${index}\` (${quoted(parts)})`),
     ...Object.entries(indexes).map(([index, parts]) => `key \`${index}\` (${quoted(parts)})`),
   ];
-  // M3
+  // mysql.M3
   return `create table if not exists \`${PREFIX}${name}\` (
   ${parts.join(",\n  ")}
 ) engine=InnoDB row_format=dynamic default charset=binary comment='${MARK}'`;

@@ -50,7 +50,7 @@ export class Hosts<H> {
   readonly all: readonly H[];
   readonly #shown: (host: H) => string;
   /** The index of the host of the last connection. */
-  #lastServed = 0;
+  #lastUsed = 0;
 
   constructor(all: readonly H[], shown: (host: H) => string) {
     this.all = all;
@@ -64,13 +64,13 @@ export class Hosts<H> {
   /** hosts.H1, hosts.H2. `isTransient`: whether another host, or a later attempt, may succeed. */
   async connect<C>(attempt: (host: H) => Promise<C>, isTransient: (error: unknown) => boolean): Promise<C> {
     const failures: string[] = [];
-    const from = this.#lastServed;
+    const from = this.#lastUsed;
     for (let tried = 0; tried < this.all.length; tried += 1) {
       const at = (from + tried) % this.all.length;
       const host = this.all[at] as H;
       try {
         const connection = await attempt(host);
-        this.#lastServed = at;
+        this.#lastUsed = at;
         return connection;
       } catch (error) {
         if (!this.areSeveral || !(error instanceof StandbyError || isTransient(error))) throw error;
@@ -85,7 +85,7 @@ export class Hosts<H> {
    * The next connection starts with another host: this one may be an old primary.
    */
   errorFor(error: unknown, wasOpen: boolean): unknown {
-    this.#lastServed = (this.#lastServed + 1) % this.all.length;
+    this.#lastUsed = (this.#lastUsed + 1) % this.all.length;
     const isTransient = error instanceof StandbyError && (wasOpen || this.areSeveral);
     return isTransient ? new ConnectionError("lost", { cause: error }) : error;
   }

@@ -18,14 +18,14 @@ import {
   begunAt,
   busyItems,
   DUE_DEFINITIONS,
-  dueLanes,
+  dueRateGates,
   dueTurns,
   forgettable,
   heldIsolated,
   leasedIsolated,
   linedItems,
   linesOf,
-  NEXT_LANE,
+  NEXT_RATE_GATE,
   outgoingAfter,
   outgoingTo,
   parkedOfKind,
@@ -170,9 +170,9 @@ function prefetchQueued(
   names: readonly string[],
   limit: number,
 ): QueueRow[] {
-  ws.prefetch(NEXT_LANE);
+  ws.prefetch(NEXT_RATE_GATE);
   ws.prefetch(parkedOfKind(kind));
-  if (mode !== "read") ws.prefetch(dueLanes("none", now, MAX_RATE_GATES));
+  if (mode !== "read") ws.prefetch(dueRateGates("none", now, MAX_RATE_GATES));
   const claimed = new Set(names);
   const lines = ws.tryCounts(linesOf(kind)) as readonly { queue: string; name: string }[] | undefined;
   const mine = lines?.filter(({ name }) => claimed.has(name)) ?? [];
@@ -207,7 +207,7 @@ function prefetchRuns(ws: WorkingSet, rows: readonly QueueRow[]): void {
 
 function prefetchGate(ws: WorkingSet, mode: AccessMode, now: EpochMs, kind: SlotKind, queue: string): void {
   ws.prefetchRows("queues", lockOf(mode, "queues"), [[queue]]);
-  if (mode === "claim" && !ws.isLockedElsewhere("queues", queue)) ws.prefetchRows("queues", "skip", [[queue]]);
+  if (mode === "claim" && !ws.isLockedByOther("queues", queue)) ws.prefetchRows("queues", "skip", [[queue]]);
   ws.prefetch({ kind: "count", table: "queue", where: busyItems(kind, queue) });
   ws.prefetch(begunAt(kind, queue, "", now));
   const { rate } = limitsOf(ws, queue);

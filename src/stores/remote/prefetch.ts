@@ -33,7 +33,7 @@ import {
   idsOfRun,
   inboxFrom,
   itemsOfRun,
-  lanesOf,
+  rateGatesOf,
   lastChunkOf,
   lastOfLine,
   liveChildren,
@@ -322,6 +322,6 @@ function prefetchQueue(ws: WorkingSet, name: string): void {
   ws.prefetchRows("queues", OURS, [[name]]);
   for (const kind of ["task", "start"]) {
     ws.prefetch(parkedOfQueue(OURS, kind, name));
-    ws.prefetch(lanesOf(kind, name));
+    ws.prefetch(rateGatesOf(kind, name));
   }
 }

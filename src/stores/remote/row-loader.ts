@@ -80,7 +80,7 @@ export class RowLoader {
     const isAlone = isFirst && !queries.some(isByRunNumber);
     if (isAlone && others.length === 1 && idsOf(others[0]!).length === 1) return [];
     const hints = this.#cachedNumbers(others);
-    const numbers = hints ?? (await this.#lookUpNumbers(others));
+    const numbers = hints ?? (await this.#readNumbers(others));
     this.found.push(...numbers);
     const isAfter = this.#rank === RUNS && numbers.every((run) => run >= this.#highestRun);
     return isAfter ? numbers : undefined;
@@ -97,7 +97,7 @@ export class RowLoader {
     return numbers;
   }
 
-  async #lookUpNumbers(queries: readonly Query[]): Promise<readonly RunNumber[]> {
+  async #readNumbers(queries: readonly Query[]): Promise<readonly RunNumber[]> {
     const results = await this.#on.connection.query(queries.map((query) => ({ ...query, lock: "none" }) as Query));
     return results.flatMap((rows) => (rows as unknown as RowOf<"runs">[]).map(({ run }) => run));
   }

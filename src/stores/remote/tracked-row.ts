@@ -71,7 +71,7 @@ export class TrackedTable {
   readonly selected = new Map<string, LoadedSelection>();
   readonly counted = new Map<string, QueryResult>();
   /** Keys of rows that a `skip` lookup left out: another transaction holds their lock. */
-  readonly lockedElsewhere = new Set<Key>();
+  readonly lockedByOthers = new Set<Key>();
   /** Completed lookups by columns other than the key, with their lock level. `#loadedRuns` has those by run. */
   readonly #loaded = new Map<string, LockLevel>();
   readonly #loadedRuns = new Map<Value, LockLevel>();

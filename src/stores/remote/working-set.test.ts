@@ -111,7 +111,7 @@ describe("what nobody has loaded", () => {
     const asked: Query = { kind: "lookup", table: "queues", columns: ["name"], keys: [["mail"]], lock: "skip" };
     ws.addResult({ ...asked, lock: "none" }, rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 }));
     ws.addResult(asked, []);
-    expect(ws.isLockedElsewhere("queues", "mail")).toBe(true);
+    expect(ws.isLockedByOther("queues", "mail")).toBe(true);
     expect(ws.get("queues", "none", "mail")?.name).toBe("mail");
   });
 

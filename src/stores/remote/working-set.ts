@@ -117,8 +117,8 @@ export class WorkingSet {
   }
 
   /** Whether a row looked up with `skip` is locked by another transaction. */
-  isLockedElsewhere(table: TableName, ...key: readonly Value[]): boolean {
-    return this.#table(table).lockedElsewhere.has(keyText(key));
+  isLockedByOther(table: TableName, ...key: readonly Value[]): boolean {
+    return this.#table(table).lockedByOthers.has(keyText(key));
   }
 
   /** Whether `findBy` would return without a miss. */
@@ -340,7 +340,7 @@ export class WorkingSet {
     for (const key of keys) {
       const text = keyText(key);
       if (!isByKey && lock !== "skip") table.markLoaded(columns, key, LOCK_LEVELS[lock]);
-      if (isByKey && lock === "skip" && !found.has(this.#track(table.name, text))) table.lockedElsewhere.add(text);
+      if (isByKey && lock === "skip" && !found.has(this.#track(table.name, text))) table.lockedByOthers.add(text);
       if (lock === "skip") continue;
       for (const tracked of isByKey ? [this.#track(table.name, text)] : (index?.rows.get(text) ?? []))
         if (!found.has(tracked) && tracked.lockLevel <= LOCK_LEVELS[lock]) {

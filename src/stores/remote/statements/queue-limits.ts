@@ -9,16 +9,16 @@ import { compareValues } from "../evaluate.ts";
 import {
   begunAt,
   busyItems,
-  dueLanes,
+  dueRateGates,
   equal,
   forgettable,
   itemsOfRun,
-  lanesOf,
+  rateGatesOf,
   leasedItems,
   LINED,
   linedItems,
   linesOf,
-  NEXT_LANE,
+  NEXT_RATE_GATE,
   parkedItems,
   parkedOfKind,
   parkedOfQueue,
@@ -46,10 +46,10 @@ export function queueLimitStatements({ ws, mode, lock }: StatementContext) {
     if (mode !== "claim") return ws.get("queues", lock("queues"), name);
     ws.require(() => {
       ws.prefetchRows("queues", "none", [[name]]);
-      if (!ws.isLockedElsewhere("queues", name)) ws.prefetchRows("queues", "skip", [[name]]);
+      if (!ws.isLockedByOther("queues", name)) ws.prefetchRows("queues", "skip", [[name]]);
     });
     const row = ws.get("queues", "none", name);
-    if (row === undefined || row.limits === UNLIMITED || !ws.isLockedElsewhere("queues", name)) return row;
+    if (row === undefined || row.limits === UNLIMITED || !ws.isLockedByOther("queues", name)) return row;
     return { ...row, paused: 1 };
   };
 
@@ -193,21 +193,21 @@ export function queueLimitStatements({ ws, mode, lock }: StatementContext) {
       else ws.update("lanes", row, { opens_at: opensAt });
     }),
     dueRateGates: rows((now: number, limit: number) => {
-      const due = ws.select(dueLanes("none", now, limit));
+      const due = ws.select(dueRateGates("none", now, limit));
       if (mode !== "claim") return due.map(({ kind, queue, key }) => ({ kind, queue, key }));
       // queue-limits.L1
       ws.require(() => {
         for (const { queue } of due)
-          if (!ws.isLockedElsewhere("queues", queue)) ws.prefetchRows("queues", "skip", [[queue]]);
+          if (!ws.isLockedByOther("queues", queue)) ws.prefetchRows("queues", "skip", [[queue]]);
       });
       return due
-        .filter(({ queue }) => !ws.isLockedElsewhere("queues", queue))
+        .filter(({ queue }) => !ws.isLockedByOther("queues", queue))
         .map(({ kind, queue, key }) => ({ kind, queue, key }));
     }),
-    nextRateGate: one(() => ({ at: ws.select(NEXT_LANE)[0]?.opens_at ?? null })),
+    nextRateGate: one(() => ({ at: ws.select(NEXT_RATE_GATE)[0]?.opens_at ?? null })),
     deleteRateGate: effect((kind: string, queue: string, key: string) => ws.deleteBlind("lanes", [kind, queue, key])),
     deleteRateGates: effect((kind: string, queue: string) => {
-      for (const row of ws.select(lanesOf(kind, queue))) ws.remove("lanes", row);
+      for (const row of ws.select(rateGatesOf(kind, queue))) ws.remove("lanes", row);
     }),
   };
 }

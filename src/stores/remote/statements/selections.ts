@@ -236,7 +236,7 @@ export function parkedOfQueue(lock: Lock, kind: string, queue: string): Select<"
   return { kind: "select", table: "queue", where, lock };
 }
 
-export function lanesOf(kind: string, queue: string): Select<"lanes"> {
+export function rateGatesOf(kind: string, queue: string): Select<"lanes"> {
   return { kind: "select", table: "lanes", where: [equal("kind", kind), equal("queue", queue)], lock: "none" };
 }
 
@@ -287,7 +287,7 @@ function after(column: string, value: number): Condition {
   return { column, is: ">", value };
 }
 
-export function dueLanes(lock: Lock, now: number, limit: number): Select<"lanes"> {
+export function dueRateGates(lock: Lock, now: number, limit: number): Select<"lanes"> {
   return {
     kind: "select",
     table: "lanes",
@@ -298,7 +298,7 @@ export function dueLanes(lock: Lock, now: number, limit: number): Select<"lanes"
   };
 }
 
-export const NEXT_LANE: Select<"lanes"> = {
+export const NEXT_RATE_GATE: Select<"lanes"> = {
   kind: "select",
   table: "lanes",
   where: [some("opens_at")],
