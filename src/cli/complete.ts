@@ -30,7 +30,7 @@ function needsNoQuotes(value: string): boolean {
   return /^[\w.:@%+,=/-]+$/.test(value);
 }
 
-/** What the words before the cursor say. */
+/** The command, arguments and options before the cursor. */
 interface CompletionContext {
   readonly command: Command;
   readonly given: readonly string[];

@@ -1,4 +1,4 @@
-// Package files: tells the files of the reprise package from the user's files.
+// Package files: distinguishes the files of the reprise package from the user's files.
 
 import { pathToFileURL } from "node:url";
 

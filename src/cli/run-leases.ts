@@ -1,5 +1,5 @@
 // Run leases: the workers that execute a run and its tasks, and whether their leases are still valid. The status "running"
-// alone does not tell whether a worker is alive.
+// alone does not show whether a worker is alive.
 
 import { formatMs } from "../base/index.ts";
 import {

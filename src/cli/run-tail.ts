@@ -1,6 +1,6 @@
 // Run tail: prints the journal entries of this process's runs as they are committed, for `reprise dev`.
 //
-// The engine's events tell which runs changed; the lines come from the journals, so they match `reprise show`.
+// The engine's events name the runs that changed; the lines come from the journals, so they match `reprise show`.
 
 import { subscribe } from "node:diagnostics_channel";
 import { journalEntryOf, type JournalEntry, type RepriseEvent, type Store } from "../kernel/index.ts";

@@ -4,14 +4,14 @@ import { runCommandLine } from "../../src/cli/program.ts";
 import type { Finished } from "./cli-process.ts";
 
 /** A request; the answers come in the same order. */
-export interface Asked {
+export interface CommandRequest {
   readonly args: readonly string[];
   readonly cwd: string;
 }
 
 type Stream = NodeJS.WriteStream & { fd: 1 | 2 };
 
-/** Keeps what is written until it is asked for. */
+/** Collects the output until the request ends. */
 function kept(stream: Stream): () => string {
   let text = "";
   stream.write = (chunk: string | Uint8Array): boolean => {
@@ -31,11 +31,11 @@ for (const emitter of [process, process.stdout, process.stderr]) emitter.setMaxL
 
 let last: Promise<void> = Promise.resolve();
 
-async function answer({ args, cwd }: Asked): Promise<void> {
+async function answer({ args, cwd }: CommandRequest): Promise<void> {
   process.chdir(cwd);
   const code = await runCommandLine(args);
   process.send?.({ code, stdout: stdout(), stderr: stderr() } satisfies Finished);
 }
 
-process.on("message", (asked) => void (last = last.then(() => answer(asked as Asked))));
+process.on("message", (asked) => void (last = last.then(() => answer(asked as CommandRequest))));
 process.on("disconnect", () => process.exit());

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import type { Asked } from "./cli-host.ts";
+import type { CommandRequest } from "./cli-host.ts";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const DEFINITIONS = join(ROOT, "test/cli/definitions.ts");
@@ -65,7 +65,7 @@ interface Host {
 
 let host: Host | undefined;
 
-/** For this process and as long as it lives: tests of many files may share it. */
+/** Shared by the tests of this process. */
 function startHost(): Host {
   const child = fork(join(ROOT, "test/cli/cli-host.ts"), {
     execArgv: ["--conditions=reprise-source"],
@@ -84,30 +84,30 @@ function startHost(): Host {
 }
 
 /**
- * As `cli`, in a process that does one command line after the other: for what a command says, not for how a process begins
- * and ends. What a command leaves in its process is not for the next one, so that has one of its own.
+ * Like `cli`, but faster: one process runs many command lines. For tests of output, not of the start and the end of a
+ * process. A command that leaves state in its process needs `cli`.
  */
 export function command(args: readonly string[], options: CliOptions = {}): Promise<Finished> {
   if (options.env !== undefined || options.input !== undefined || args.includes("--codec")) return cli(args, options);
   const { child, asked } = (host ??= startHost());
   return new Promise((resolve, reject) => {
     asked.push({ resolve, reject });
-    child.send({ args, cwd: options.cwd ?? ROOT } satisfies Asked);
+    child.send({ args, cwd: options.cwd ?? ROOT } satisfies CommandRequest);
   });
 }
 
-/** Whether a program of this name can be started here. */
+/** Whether the program is installed. */
 export function isInstalled(program: string): boolean {
   return spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
 }
 
-/** The command line on a pseudo-terminal, as a person has it. Standard output has everything the terminal got. */
+/** The command line on a pseudo-terminal. Standard output contains everything that the terminal received. */
 export function startOnTerminal(args: readonly string[], options: CliOptions = {}): ReturnType<typeof startNode> {
   const command = [process.execPath, "--conditions=reprise-source", join(ROOT, "src/cli/main.ts"), ...args];
   const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
-  // A person at a terminal is no build server, whose colours Node leaves out.
+  // Without CI: on a build server Node prints no colors.
   const { CI: _build, ...env } = environment();
-  // exec: a shell that stays in between gets Ctrl-C as well, and dash then ends with 130 however its command ended.
+  // exec: a shell in between would receive Ctrl-C too, and dash then exits with 130 in any case.
   const child = spawn("script", ["-qefc", `stty cols 100 rows 40; exec ${quoted}`, "/dev/null"], {
     cwd: options.cwd ?? ROOT,
     env: { ...env, TERM: "xterm", ...options.env },
@@ -117,17 +117,17 @@ export function startOnTerminal(args: readonly string[], options: CliOptions = {
   return child;
 }
 
-/** Resolves when the process has said `words` on either stream; what it says stays readable for `finished`. */
-export function saying(child: ReturnType<typeof startNode>, words: string): Promise<void> {
+/** Resolves when the process has printed `words` on either stream; `finished` still returns the whole output. */
+export function waitForOutput(child: ReturnType<typeof startNode>, words: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    let said = "";
+    let output = "";
     const listen = (chunk: unknown): void => {
-      said += String(chunk);
-      if (said.includes(words)) resolve();
+      output += String(chunk);
+      if (output.includes(words)) resolve();
     };
     child.stderr.on("data", listen);
     child.stdout.on("data", listen);
-    child.once("exit", () => reject(new Error(`The process ended without saying "${words}", but: ${said}`)));
+    child.once("exit", () => reject(new Error(`The process ended without printing "${words}". Its output: ${output}`)));
   });
 }
 

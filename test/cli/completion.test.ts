@@ -82,7 +82,7 @@ test.skipIf(!isInstalled("bash"))(
   },
 );
 
-// skipped where they are not installed: other shells can only be asked whether they accept the script.
+// Skipped if the shell is not installed. These shells only check the syntax of the script.
 test.each(["zsh", "fish"] as const)("%s accepts its script", async (shell) => {
   const { code, stdout } = await cli(["completion", shell]);
   expect(code).toBe(0);

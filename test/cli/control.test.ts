@@ -71,7 +71,7 @@ test("--all selects every run that the command applies to, and no other", async 
 
 test("an empty or contradictory selection is refused before the store is opened", async () => {
   using store = await shop();
-  for (const [args, says] of [
+  for (const [args, expected] of [
     [[], /no run is selected\. Name run ids/],
     [["review-1", "--all"], /by id or by filter, not both/],
     [["--all", "--tag", "eu"], /Remove --all or the filter/],
@@ -80,7 +80,7 @@ test("an empty or contradictory selection is refused before the store is opened"
   ] as const) {
     const { code, stdout, stderr } = await store.cli("cancel", ...args);
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(says);
+    expect(stderr).toMatch(expected);
   }
 });
 

@@ -8,7 +8,7 @@ import {
   finished,
   isInstalled,
   jsonLines,
-  saying,
+  waitForOutput,
   startCli,
   startOnTerminal,
   TemporaryFolder,
@@ -46,13 +46,13 @@ test("a change of an imported file restarts the worker; runs continue with the n
   project.writeAll("Hello");
   const child = startCli(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
   const ended = finished(child);
-  await saying(child, "ready: greet");
+  await waitForOutput(child, "ready: greet");
   await using engine = await createClient({ store: project.url, definitions: [client] });
-  const asked = saying(child, "○ name");
+  const asked = waitForOutput(child, "○ name");
   const before = await engine.start(client, undefined, { id: "greet-1" });
   await asked;
 
-  const ready = saying(child, "ready: greet");
+  const ready = waitForOutput(child, "ready: greet");
   project.write("greeting.mjs", 'export const greeting = "Moin";');
   await ready;
   await before.resolve("name", "Ada");
@@ -76,11 +76,11 @@ test("dev names the line of a file that cannot be loaded, and tries again after 
   project.write("flows.mjs", 'import "./missing.mjs";\n');
   const child = startCli(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
   const ended = finished(child);
-  await saying(child, "waiting for a file change");
-  const failedAgain = saying(child, "at load");
+  await waitForOutput(child, "waiting for a file change");
+  const failedAgain = waitForOutput(child, "at load");
   project.write("missing.mjs", 'throw new Error("at load");');
   await failedAgain;
-  const ready = saying(child, "ready: greet");
+  const ready = waitForOutput(child, "ready: greet");
   project.writeAll("Hello");
   await ready;
   child.kill("SIGTERM");
@@ -100,15 +100,15 @@ test("with --json every line is one JSON value; a second Ctrl-C leaves no proces
   );
   const child = startCli(["dev", "flows.mjs", "--json", "--store", project.url], { cwd: project.path });
   const ended = finished(child);
-  await saying(child, "dev.ready");
+  await waitForOutput(child, "dev.ready");
   {
     await using engine = await createClient({ store: project.url, definitions: [client] });
-    const seen = saying(child, "RunStarted");
+    const seen = waitForOutput(child, "RunStarted");
     await engine.start(client, undefined, { id: "stuck-1" });
     await seen;
   }
   child.kill("SIGINT");
-  await saying(child, "dev.stopping");
+  await waitForOutput(child, "dev.stopping");
   child.kill("SIGINT");
   // The streams end when the last process that holds them has exited.
   const { code, stdout } = await ended;
@@ -133,7 +133,7 @@ test(
     project.writeAll("Hello");
     const child = startOnTerminal(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
     const ended = finished(child);
-    await saying(child, "ready: greet");
+    await waitForOutput(child, "ready: greet");
     child.stdin.write("\u0003");
     const { code, stdout } = await ended;
     expect([code, stdout]).toEqual([0, expect.stringContaining("stopping: waiting for running steps to finish")]);

@@ -1,7 +1,7 @@
-// The part of Mermaid and of DOT that pictures are written in, read strictly: anything else is refused. Labels are given
-// back as a reader sees them, so that a test can compare them with the names they stand for.
+// Diagram grammar: a strict parser for the subset of Mermaid and DOT that diagrams use. It returns labels as a reader sees
+// them, so that tests can compare them with names.
 //
-// Checked by hand against Mermaid 11.4 and 12.3 and Graphviz (viz.js): both take whatever this takes.
+// Checked by hand against Mermaid 11.4 and 12.3 and Graphviz (viz.js): both accept everything that this parser accepts.
 
 export interface ReadPicture {
   readonly titles: readonly string[];
@@ -12,7 +12,7 @@ export interface ReadPicture {
     readonly label: string;
     readonly style: string;
   }[];
-  /** The ids of each class, or of what is drawn in its colour. */
+  /** The ids of the boxes of each class or color. */
   readonly marks: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -58,7 +58,7 @@ export function readMermaid(text: string): ReadPicture {
   return reading.finish();
 }
 
-/** Answers how much deeper it goes. */
+/** Returns the change of the nesting depth. */
 function readLine(reading: Reading, line: string): number {
   let match: RegExpExecArray | null;
   if (line === "end") return -1;

@@ -26,7 +26,7 @@ beforeAll(() =>
 afterAll(() => store[Symbol.dispose]());
 const on = (...args: readonly string[]): Promise<Finished> => store.cli(...args);
 
-/** Columns of the table that hold no time. */
+/** The columns of the table without times. */
 function rowsIn(stdout: string): string[][] {
   const [, table = ""] = stdout.split(/^NODE.*\n/m);
   const [rows = ""] = table.split("\n\n");
@@ -57,7 +57,7 @@ describe("show", () => {
     expect(find("rate")).toEqual(["rate", "completed", "2", "{ password: '[redacted]', percent: 19 }"]);
     expect(find("prices")).toEqual(["prices", "inline", "completed", expect.stringMatching(/^\[ 10, -1, .*…$/)]);
     expect(find("taxed")).toEqual(["taxed", "spread", "completed, 40 items, 13 failed"]);
-    expect(find("approved")).toEqual(["approved", "completed, caught", "'nobody asked'"]);
+    expect(find("approved")).toEqual(["approved", "completed, caught", "'default approval'"]);
     expect(find("waved")).toEqual(["waved", "skipped"]);
     expect(find("calm")).toEqual(["calm", "skipped"]);
     expect(find("both")).toEqual(["both", "completed", "{ log: 'written', mail: 'sent' }"]);

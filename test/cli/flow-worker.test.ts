@@ -9,7 +9,7 @@ import {
   finished,
   jsonLines,
   ROOT,
-  saying,
+  waitForOutput,
   startCli,
   startOnTerminal,
   isInstalled,
@@ -36,10 +36,10 @@ test("a worker claims nodes from their queues; show and doctor report running, q
   expect((await here.on("worker", FLOWS, "--queues", "cpu")).stderr).toContain("It uses: default, tax, gpu");
   const worker = startCli(["worker", FLOWS, "--queues", "default,gpu", "--events", ...here.store]);
   const ended = finished(worker);
-  await saying(worker, "step running");
+  await waitForOutput(worker, "step running");
   const watching = startCli(["show", "s-1", "--watch", ...here.store]);
   const watched = finished(watching);
-  await saying(watching, "● other");
+  await waitForOutput(watching, "● other");
   expect((await here.on("pause", "s-1")).code).toBe(0);
   const paused = await here.on("show", "s-1");
   expect(paused.stdout).toMatch(/^work +running$/m);

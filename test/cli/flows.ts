@@ -9,7 +9,7 @@ export const double = task("double", { retry: { maxAttempts: 2 } }, (_ctx, n: nu
 /** Waits for a person. */
 export const sub = workflow("sub", { ports: { go: promise<number>() } }, async (ctx, _n: number) => ctx.promise("go"));
 
-/** Everything a flow can have; its spread has twelve failures, and it ends by waiting for a child. */
+/** Every feature of a flow; its spread has failures, and it waits for a child. */
 export const shop = flow("shop", {
   input: typed<{ prices: readonly number[]; password?: string }>(),
   deadline: "1 day",
@@ -34,7 +34,7 @@ export const shop = flow("shop", {
   )
   .when("large", ["total"], isLarge, (branch) =>
     branch
-      .action("approved", ["total"], { catch: () => "nobody asked" }, (): string => {
+      .action("approved", ["total"], { catch: () => "default approval" }, (): string => {
         throw new FatalError("no approver");
       })
       .inline("loud", ["approved"], ({ approved }) => approved.toUpperCase()),
@@ -48,7 +48,7 @@ export const shop = flow("shop", {
   .action("late", ["asked", "both"], (_ctx, { asked }) => asked)
   .output(["late", "taxed"], ({ late }) => late);
 
-/** Names that mean something to Mermaid, Graphviz, HTML, Markdown or a terminal. */
+/** Names that have a meaning in Mermaid, Graphviz, HTML, Markdown or a terminal. */
 export const odd = flow('end "flow" <b>&amp;</b> %%{init}%% \\N', { input: typed<number>() })
   .inline("end", ["input"], ({ input }) => input)
   .inline('say "hi"', ["end"], ({ end }) => end)
@@ -66,7 +66,7 @@ export const odd = flow('end "flow" <b>&amp;</b> %%{init}%% \\N', { input: typed
   )
   .output(["{d}|e|", 'say "hi"'], () => 1);
 
-/** Fails at an item of a spread, unless that is repaired. */
+/** Fails at an item of a spread until `isRepaired` returns true. */
 export function failingUntil(isRepaired: () => boolean) {
   return flow("failing", { input: typed<number>() })
     .action("first", ["input"], (_ctx, { input }) => input)

@@ -32,7 +32,7 @@ class Shop extends StoreWithRuns {
     }
   }
 
-  /** Changes entries and makes the chain fit again, as a fault of our own would. */
+  /** Changes entries and recomputes the hash chain, like a bug of the engine would. */
   rewrite(id: string, change: (entries: Record<string, any>[]) => Record<string, any>[]): void {
     const [run] = this.sql("select run from runs where id = ?", id);
     const number = run!["run"] as number;

@@ -11,7 +11,7 @@ import { stepRangeOf } from "../../src/cli/show-graph.ts";
 import type { Step } from "../../src/cli/steps.ts";
 import type { RunRecord, Store } from "../../src/kernel/index.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
-import { command as cli, finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
+import { command as cli, finished, jsonLines, ROOT, waitForOutput, startCli, type Finished } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 import { agent, failing, loop, odd, sub, waits } from "./graphs.ts";
 import { readMermaid } from "./diagram-grammar.ts";
@@ -237,7 +237,7 @@ describe("show", () => {
     using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
     const child = startCli(["show", "agent-2", "--watch", "--store", own.url]);
     const ended = finished(child);
-    await saying(child, "○ 5.0/approval");
+    await waitForOutput(child, "○ 5.0/approval");
     expect((await own.cli("resolve", "agent-2", "approval", '{"ok":true}')).code).toBe(0);
     expect(await own.finish("agent-2")).toMatchObject({ status: "completed", output: { ok: true } });
     const { code, stdout } = await ended;
@@ -308,7 +308,7 @@ describe("graph --run", () => {
     expect((await on("graph", GRAPHS, "loop", "--run", "agent-1")).stderr).toContain(
       "is a run of the graph agent, not of loop",
     );
-    expect((await on("graph", GRAPHS, "--run", "nobody")).stderr).toContain("RUN_NOT_FOUND");
+    expect((await on("graph", GRAPHS, "--run", "unknown")).stderr).toContain("RUN_NOT_FOUND");
   });
 });
 

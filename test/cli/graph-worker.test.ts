@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cli, finished, jsonLines, ROOT, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+import { cli, finished, jsonLines, ROOT, waitForOutput, startCli, TemporaryFolder } from "./cli-process.ts";
 
 const GRAPHS = join(ROOT, "test/cli/graphs.ts");
 
@@ -48,10 +48,10 @@ test("a worker lists its graphs, claims from their queues, and continues with th
   expect((await here.on("run", GRAPHS, "agent", "--detach", "--id", "a-1")).stdout).toBe("a-1\n");
   const worker = startCli(["worker", GRAPHS, "--queues", "default,gpu", ...here.store]);
   const ended = finished(worker);
-  await saying(worker, "started worker");
+  await waitForOutput(worker, "started worker");
   const watching = startCli(["show", "a-1", "--watch", ...here.store]);
   const watched = finished(watching);
-  await saying(watching, "○ 5.0/approval");
+  await waitForOutput(watching, "○ 5.0/approval");
   const refused = await here.on("resolve", "a-1", "approval", '{"ok":"yes"}', "--file", GRAPHS);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("BAD_INPUT")]);
   expect((await here.on("resolve", "a-1", "approval", '{"ok":true}', "--file", GRAPHS)).code).toBe(0);
@@ -66,7 +66,7 @@ test("Ctrl-C waits for the running node, releases the run and exits with 130; th
   using here = shop();
   const child = startCli(["run", GRAPHS, "slow", "--id", "s-1", ...here.store]);
   const ended = finished(child);
-  await saying(child, "step running");
+  await waitForOutput(child, "step running");
   child.kill("SIGINT");
   expect((await ended).code).toBe(130);
   const { stdout } = await here.on("show", "s-1");
@@ -87,8 +87,8 @@ test("dev prints the nodes and steps of a graph", async () => {
   );
   const child = startCli(["dev", "flow.mjs", ...here.store], { cwd: here.path });
   const ended = finished(child);
-  await saying(child, "ready: talk");
-  const completed = saying(child, "completed");
+  await waitForOutput(child, "ready: talk");
+  const completed = waitForOutput(child, "completed");
   const start = ["run", "flow.mjs", "talk", "--detach", "--id", "t-1", ...here.store];
   expect((await cli(start, { cwd: here.path })).code).toBe(0);
   await completed;

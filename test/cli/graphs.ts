@@ -9,7 +9,7 @@ interface Draft {
 
 const isEnough = (state: { readonly found: readonly string[] }): boolean => state.found.length >= 4;
 
-/** Everything a graph can have: conditions, a spread, a join, goto, a person, a retry, a label. */
+/** Every feature of a graph: conditions, a spread, a join, goto, a promise, a retry, a label. */
 export const agent = graph("agent", {
   state: { questions: last<readonly string[]>([]), found: append<string>(), draft: last(""), ok: last(false) },
   ports: { approval: promise(z.object({ ok: z.boolean() })) },
@@ -39,7 +39,7 @@ export const agent = graph("agent", {
   .edge("write", "plan", (state) => state.found.length < 2)
   .edge("write", END);
 
-/** Names that mean something to Mermaid, Graphviz, HTML, Markdown or a terminal. */
+/** Names that have a meaning in Mermaid, Graphviz, HTML, Markdown or a terminal. */
 export const odd = graph('end "graph" <b>&amp;</b> %%{init}%% \\N', { state: { n: last(0) } })
   .node("end", async () => {})
   .node('say "hi"', async () => {})
@@ -79,7 +79,7 @@ export const failing = graph("failing", { state: { seen: append<string>() } })
   .edge("good", END)
   .edge("bad", END);
 
-/** Waits for a child and for a person at once. */
+/** Waits for a child and for a promise at the same time. */
 export const sub = workflow("sub", { ports: { go: promise<number>() } }, (ctx) => ctx.promise("go"));
 export const waits = graph("waits", { state: { n: last(0) }, ports: { never: promise() } })
   .node("asks", async (ctx) => ({ n: await ctx.child(sub, undefined) }))

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cli, finished, jsonLines, ROOT, saying, startCli, startNode, TemporaryFolder } from "./cli-process.ts";
+import { cli, finished, jsonLines, ROOT, waitForOutput, startCli, startNode, TemporaryFolder } from "./cli-process.ts";
 
 const FILES = ["package.json", "tsconfig.json", "workflows.ts", "workflows.test.ts", "README.md", ".gitignore"];
 
@@ -38,15 +38,15 @@ test(
     const options = { cwd: app };
     const worker = startCli(["dev", "workflows.ts"], options);
     const ended = finished(worker);
-    await saying(worker, "ready: send-mail, welcome");
-    const asked = saying(worker, "○ confirmed");
+    await waitForOutput(worker, "ready: send-mail, welcome");
+    const asked = waitForOutput(worker, "○ confirmed");
     const started = await cli(
       ["run", "workflows.ts", "welcome", '"ada@example.org"', "--id", "ada", "--detach"],
       options,
     );
     expect(started.stdout).toBe("ada\n");
     await asked;
-    const sleeps = saying(worker, "○ sleep 5 s");
+    const sleeps = waitForOutput(worker, "○ sleep 5 s");
     expect((await cli(["resolve", "ada", "confirmed", "true"], options)).code).toBe(0);
     await sleeps;
     worker.kill("SIGTERM");

@@ -187,11 +187,11 @@ describe("journal", () => {
       ["show", "many-1", "--json"],
     ]) {
       const child = startCli([...args, "--store", store]);
-      let said = "";
-      child.stderr.on("data", (chunk) => (said += String(chunk)));
+      let output = "";
+      child.stderr.on("data", (chunk) => (output += String(chunk)));
       child.stdout.once("data", () => child.stdout.destroy());
       const [code] = (await once(child, "exit")) as [number];
-      expect([args[0], code, said]).toEqual([args[0], 0, ""]);
+      expect([args[0], code, output]).toEqual([args[0], 0, ""]);
     }
   });
 });

@@ -9,7 +9,7 @@ const HOOK = pathToFileURL(join(ROOT, "test/cli/print-loaded-modules.ts")).href;
 const MAIN = join(ROOT, "src/cli/main.ts");
 
 interface Loaded {
-  /** Of this repository, as in `src/cli/main.ts`. */
+  /** Files of this repository, such as `src/cli/main.ts`. */
   readonly own: readonly string[];
   /** Names of packages. */
   readonly packages: readonly string[];
@@ -17,8 +17,8 @@ interface Loaded {
 
 async function loadedBy(args: readonly string[], exitCode = 0): Promise<Loaded> {
   const { code, stderr } = await finished(startNode(["--import", HOOK, ...args]));
-  const [urls = "", ...said] = stderr.trimEnd().split("\n").reverse();
-  expect(code, said.reverse().join("\n")).toBe(exitCode);
+  const [urls = "", ...lines] = stderr.trimEnd().split("\n").reverse();
+  expect(code, lines.reverse().join("\n")).toBe(exitCode);
   const paths = (JSON.parse(urls) as string[])
     .filter((url) => url.startsWith("file:"))
     .map((url) => fileURLToPath(url));

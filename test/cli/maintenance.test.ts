@@ -14,7 +14,7 @@ const shop = (): Promise<StoreWithRuns> =>
     { id: "review-1", what: review, until: "waiting" },
   );
 
-/** A database as the first version made it. */
+/** A database of the first version. */
 function makeFirst(path: string): void {
   const db = new DatabaseSync(path);
   db.exec(MIGRATIONS[0] ?? "");

@@ -47,14 +47,14 @@ test("reject rejects the promise with the message", async () => {
 
 test("without the code an unknown name is refused and nothing is written", async () => {
   using store = await shop();
-  for (const [id, name, says] of [
+  for (const [id, name, expected] of [
     ["review-1", "aproval", "It has waited for: approval."],
     ["order-1", "payment", "yet. Pass --file to validate"],
   ] as const) {
     const { code, stderr } = await store.cli("resolve", id, name, "1");
     expect(code).toBe(2);
     expect(stderr).toMatch(/^error UNKNOWN_PORT: Run .* is not waiting for a promise named `\w+` yet\. /);
-    expect(stderr).toContain(says);
+    expect(stderr).toContain(expected);
   }
   const [shown] = jsonLines((await store.cli("show", "order-1", "--json")).stdout);
   expect(shown).toMatchObject({ status: "waiting", unread: 0 });
@@ -146,12 +146,22 @@ test("a query writes nothing; a worker answers an update, also with an error", a
   using store = await shop();
   const code = ["--file", DEFINITIONS];
   await store.cli("signal", "cart-1", "add", '{"sku":"a"}');
-  const nobody = await store.cli("update", "cart-1", "drop", '"a"', ...code, "--timeout", "50ms", "--dedup-id", "d1");
-  expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining("error RESULT_TIMEOUT:")]);
+  const unanswered = await store.cli(
+    "update",
+    "cart-1",
+    "drop",
+    '"a"',
+    ...code,
+    "--timeout",
+    "50ms",
+    "--dedup-id",
+    "d1",
+  );
+  expect([unanswered.code, unanswered.stderr]).toEqual([1, expect.stringContaining("error RESULT_TIMEOUT:")]);
   await using _engine = await createEngine({ store: store.url, definitions: [cart], logger: SILENT });
   const dropped = await store.cli("update", "cart-1", "drop", '"a"', ...code, "--dedup-id", "d1");
   expect([dropped.code, dropped.stdout]).toEqual([0, "1\n"]);
-  // The journal knows the update by now: no code is needed.
+  // The update is in the journal now, so no code is needed.
   const again = await store.cli("update", "cart-1", "drop", '"a"', "--json");
   expect(again.code).toBe(1);
   expect(jsonLines(again.stdout)).toEqual([

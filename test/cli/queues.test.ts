@@ -2,7 +2,15 @@
 
 import { expect, test } from "vitest";
 import { queue, task, workflow } from "reprise";
-import { command as cli, DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+import {
+  command as cli,
+  DEFINITIONS,
+  finished,
+  jsonLines,
+  waitForOutput,
+  startCli,
+  TemporaryFolder,
+} from "./cli-process.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
 const mail = queue("mail", { concurrency: 4, rate: { limit: 100, per: "1 minute" }, perKey: { concurrency: 1 } });
@@ -45,7 +53,7 @@ test("queue limit sets or removes limits", async () => {
 
 test("invalid limits and queues are refused", async () => {
   using store = await shop();
-  for (const [args, says] of [
+  for (const [args, expected] of [
     [["queue", "pause", "nope"], /error QUEUE_NOT_FOUND:/],
     [["queue", "pause", "default"], /error USAGE: Queue default/],
     [["queue", "limit", "mail"], /pass new limits, .* or --none/],
@@ -65,7 +73,7 @@ test("invalid limits and queues are refused", async () => {
   ] as const) {
     const { code, stderr } = await store.cli(...args);
     expect([args, code]).toEqual([args, 2]);
-    expect(stderr).toMatch(says);
+    expect(stderr).toMatch(expected);
   }
 });
 
@@ -74,7 +82,7 @@ test("a worker reports its queues, and a run can be started with a tag and a del
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const child = startCli(["worker", DEFINITIONS, "--queues", "default", "--json", ...store]);
   const ended = finished(child);
-  await saying(child, "worker.started");
+  await waitForOutput(child, "worker.started");
   const start = ["run", DEFINITIONS, "greet", '"Ada"', "--id", "greet-1", "--detach"];
   const started = await cli([...start, "--tag", "eu,test", "--priority", "3", "--delay", "1h", ...store]);
   expect([started.code, started.stdout]).toEqual([0, "greet-1\n"]);

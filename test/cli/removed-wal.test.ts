@@ -3,7 +3,7 @@
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createClient } from "reprise";
-import { cli, DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+import { cli, DEFINITIONS, finished, jsonLines, waitForOutput, startCli, TemporaryFolder } from "./cli-process.ts";
 import { pay } from "./definitions.ts";
 
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
@@ -16,12 +16,12 @@ test.skipIf(process.platform === "win32")(
     const store = `sqlite:${folder.file("shop.db")}`;
     const child = startCli(["worker", DEFINITIONS, "--lease", "1s", "--store", store]);
     const ended = finished(child);
-    await saying(child, "started worker");
+    await waitForOutput(child, "started worker");
     const ids = Array.from({ length: 5 }, (_, n) => `pay-${n}`);
     {
       await using client = await createClient({ store, definitions: [pay], logger: SILENT });
       for (const id of ids) await (await client.start(pay, 7, { id })).result();
-      const noticed = saying(child, "STORE_REPLACED");
+      const noticed = waitForOutput(child, "STORE_REPLACED");
       rmSync(folder.file("shop.db-wal"));
       await expect(client.start(pay, 7, { id: "late" })).rejects.toMatchObject({ code: "STORE_REPLACED" });
       // The heartbeat of the worker is a transaction.

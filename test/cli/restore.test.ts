@@ -33,7 +33,7 @@ import {
   DEFINITIONS,
   finished,
   jsonLines,
-  saying,
+  waitForOutput,
   startOnTerminal,
   TemporaryFolder,
 } from "./cli-process.ts";
@@ -54,7 +54,7 @@ const idsOf = async (url: string): Promise<string[]> =>
     .map(({ id }) => id as string)
     .toSorted();
 
-/** Every file and what is in it. */
+/** Every file with its content. */
 const contents = (folder: string): Record<string, string> =>
   Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(`${folder}/${name}`).toString("base64")]));
 
@@ -201,7 +201,7 @@ test("restore refuses while another process has the file open, and does not wait
     const who = process.platform === "linux" ? `process ${process.pid} has` : "another process has";
     expect(stderr).toContain(`shop.db is in use: ${who} it open. Nothing was changed.`);
   }
-  // The lease of a worker that was killed long ago, and its log.
+  // The lease and the log of a worker that was killed long ago.
   const db = new DatabaseSync(store.folder.file("shop.db"));
   db.exec("insert into workers (name, until, started_at) values ('killed', 1, 1)");
   copyFileSync(store.folder.file("shop.db-wal"), store.folder.file("wal"));
@@ -294,7 +294,7 @@ test("restore replaces a damaged store, and asks to move away one that cannot be
   const [path, backup] = [store.folder.file("shop.db"), store.folder.file("good.db")];
   await store.cli("backup", backup);
   const bytes = readFileSync(path);
-  // The tables of the runs, their journals and the workers; not the list of the tables.
+  // Damages the tables of runs, journals and workers, but not the schema.
   const roots = new DatabaseSync(path);
   const pages = roots.prepare(
     "select rootpage as page from sqlite_schema where tbl_name in ('runs', 'journal', 'workers')",
@@ -324,10 +324,10 @@ test.each([
     "mysql://app:secret@db.example/shop",
     /1\. Stop every worker.* mariadb --host=db\.example --user=app --password shop < shop\.sql/,
   ],
-])("restore of %s names the commands of the server's own tools", async (url, said) => {
+])("restore of %s names the commands of the server's own tools", async (url, expected) => {
   const { code, stderr } = await command(["restore", "monday.db", "--store", url]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(said);
+  expect(stderr).toMatch(expected);
   expect(stderr).not.toContain("secret");
 });
 
@@ -337,7 +337,7 @@ test.runIf(process.platform === "linux")("Ctrl-C leaves the store unchanged", as
   await store.cli("backup", backup);
   const before = contents(store.folder.path);
   const child = startOnTerminal(["restore", backup, "--store", store.url]);
-  await saying(child, "[y/N]");
+  await waitForOutput(child, "[y/N]");
   child.stdin.write("\u0003");
   const { code } = await finished(child);
   child.stdin.end();
@@ -350,7 +350,7 @@ test.runIf(process.platform === "linux")("restore asks once and continues after 
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
   const child = startOnTerminal(["restore", backup, "--store", store.url]);
-  await saying(child, "[y/N]");
+  await waitForOutput(child, "[y/N]");
   child.stdin.write("y\n");
   const { code, stdout } = await finished(child);
   child.stdin.end();

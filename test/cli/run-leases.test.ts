@@ -57,8 +57,8 @@ describe("the lease of a running run", () => {
       ],
     ],
     ["no worker", undefined, [], ["no worker is executing it, last commit 41 s ago; run `reprise doctor`"]],
-  ])("is reported: %s", (_what, holder, workers, said) => {
-    expect(lines(holder, workers)).toEqual(said);
+  ])("is reported: %s", (_what, holder, workers, expected) => {
+    expect(lines(holder, workers)).toEqual(expected);
   });
 });
 

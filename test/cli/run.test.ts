@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { cli, DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+import { cli, DEFINITIONS, finished, jsonLines, waitForOutput, startCli, TemporaryFolder } from "./cli-process.ts";
 
 test("run starts a run, executes it and prints its output; the same id returns the same run", async () => {
   using folder = new TemporaryFolder();
@@ -71,7 +71,7 @@ test("Ctrl-C waits for the running step, releases the run and exits with 130; th
   const args = ["run", DEFINITIONS, "slow", '"signaled"', "--id", "slow-1", ...store];
   const child = startCli(args);
   const ended = finished(child);
-  await saying(child, "step running");
+  await waitForOutput(child, "step running");
   child.kill("SIGINT");
   expect((await ended).code).toBe(130);
   const [report] = jsonLines((await cli(["doctor", "--json", ...store])).stdout);
@@ -85,7 +85,7 @@ test("readers and workers use the store at the same time", async () => {
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const child = startCli(["run", DEFINITIONS, "review", "--id", "review-1", ...store]);
   const ended = finished(child);
-  await saying(child, "run review-1");
+  await waitForOutput(child, "run review-1");
   expect((await cli(["show", "review-1", ...store])).code).toBe(0);
   expect((await cli(["doctor", ...store])).code).toBe(0);
   child.kill("SIGINT");
@@ -97,8 +97,8 @@ test("a second Ctrl-C exits immediately, and nothing is lost", async () => {
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const child = startCli(["run", DEFINITIONS, "slow", '"killed"', "--id", "slow-1", ...store]);
   const ended = finished(child);
-  await saying(child, "step running");
-  const stopping = saying(child, "stopping");
+  await waitForOutput(child, "step running");
+  const stopping = waitForOutput(child, "stopping");
   child.kill("SIGINT");
   await stopping;
   child.kill("SIGINT");
@@ -112,12 +112,12 @@ test("the exported outbox of a file delivers the messages of its workflows", asy
     folder.file("flows.mjs"),
     `import { workflow } from ${JSON.stringify(import.meta.resolve("reprise"))};
      export const outbox = { mail: async (payload) => process.stdout.write("delivered " + payload + "\\n") };
-     export const tell = workflow("tell", async (ctx) => {
+     export const notify = workflow("notify", async (ctx) => {
        ctx.send("mail", "hello");
        await ctx.sleep(300);
      });`,
   );
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
-  const { code, stdout } = await cli(["run", folder.file("flows.mjs"), "tell", ...store]);
+  const { code, stdout } = await cli(["run", folder.file("flows.mjs"), "notify", ...store]);
   expect([code, stdout]).toEqual([0, "delivered hello\n"]);
 });

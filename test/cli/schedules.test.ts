@@ -103,7 +103,7 @@ test("remove needs a confirmation; the runs stay", async () => {
 test("an invalid schedule is refused and nothing is created", async () => {
   using store = new StoreWithRuns([greet]);
   const create = ["schedule", "create", "x", DEFINITIONS];
-  for (const [args, says] of [
+  for (const [args, expected] of [
     [[...create, "greet", "--cron", "0 0 31 2 *"], /error BAD_SCHEDULE:/],
     [[...create, "greet", "--cron", "often"], /error BAD_SCHEDULE:/],
     [[...create, "greet"], /error BAD_\w+:.*(?:cron|every)/],
@@ -121,7 +121,7 @@ test("an invalid schedule is refused and nothing is created", async () => {
   ] as const) {
     const { code, stderr } = await store.cli(...args);
     expect([args, code]).toEqual([args, 2]);
-    expect(stderr).toMatch(says);
+    expect(stderr).toMatch(expected);
   }
   if (existsSync(store.folder.file("shop.db"))) expect((await store.cli("schedule", "list")).stdout).toBe("");
   using other = await planned();

@@ -91,12 +91,12 @@ test("rekey re-encrypts everything with the current key, and the old key is no l
 test("a --codec module without codec or redact is refused", async () => {
   using folder = new TemporaryFolder();
   const store = await createStore(folder, true);
-  for (const [file, code, said] of [
+  for (const [file, code, expected] of [
     ["nowhere.ts", 2, "there is no file"],
     [join(ROOT, "test/cli/definitions.ts"), 2, "exports neither `codec` nor `redact`"],
     [join(ROOT, "package.json"), 2, "cannot be loaded"],
   ] as const) {
     const refused = await cli(["list", ...store, "--codec", file]);
-    expect([refused.code, refused.stderr.includes(said)]).toEqual([code, true]);
+    expect([refused.code, refused.stderr.includes(expected)]).toEqual([code, true]);
   }
 });

@@ -6,7 +6,7 @@ import { describeMigration } from "../../src/cli/maintenance.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
 import { cli, jsonLines } from "./cli-process.ts";
 
-/** Somebody who may connect and nothing else. */
+/** The URL of a user who can connect but has no other privilege. */
 async function poorUrl({ kind, name, url, run }: FreshDatabase): Promise<string> {
   const user = `poor_${name}`;
   if (kind === "postgres") await run(`create role ${user} login`);
@@ -63,22 +63,22 @@ for (const kind of ["postgres", "mysql"] as const)
   });
 
 describe("migrate on a server", () => {
-  const said = (from: number, dryRun: boolean): readonly string[] => {
+  const textsOf = (from: number, dryRun: boolean): readonly string[] => {
     const { done, notes } = describeMigration({ location: "postgres://db/shop", from, to: 3 }, dryRun);
     return [stripVTControlCharacters(done), ...notes];
   };
 
   test("reports that it makes no copy, before and after the migration, unless there is nothing to copy", () => {
-    expect(said(2, true)).toEqual([
+    expect(textsOf(2, true)).toEqual([
       "would migrate  postgres://db/shop: schema 2 → 3",
       expect.stringMatching(/migrate does not copy a database server; dump it first .*pg_dump, mariadb-dump/),
     ]);
-    expect(said(2, false)).toEqual([
+    expect(textsOf(2, false)).toEqual([
       "migrated  postgres://db/shop: schema 2 → 3",
       "no copy of the database was made",
       expect.stringContaining("restart all workers"),
     ]);
-    expect(said(0, false)).toEqual(["created  the tables of schema 3 in postgres://db/shop"]);
-    expect(said(3, false)).toEqual(["up to date  postgres://db/shop has schema 3"]);
+    expect(textsOf(0, false)).toEqual(["created  the tables of schema 3 in postgres://db/shop"]);
+    expect(textsOf(3, false)).toEqual(["up to date  postgres://db/shop has schema 3"]);
   });
 });

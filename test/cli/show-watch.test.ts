@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { createEngine } from "reprise";
-import { finished, isInstalled, jsonLines, saying, startCli, startOnTerminal } from "./cli-process.ts";
+import { finished, isInstalled, jsonLines, waitForOutput, startCli, startOnTerminal } from "./cli-process.ts";
 import { charge, incomplete, pay, refuse, review } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
@@ -19,7 +19,7 @@ test("without a terminal, lines are appended as they happen, and the command end
   using store = await new StoreWithRuns(ALL).start({ id: "review-1", what: review, until: "waiting" });
   const child = startCli(["show", "review-1", "--watch", "--store", store.url]);
   const ended = finished(child);
-  await saying(child, "○ approval");
+  await waitForOutput(child, "○ approval");
   await approve(store);
   const { code, stdout, stderr } = await ended;
   expect([code, stderr]).toEqual([0, ""]);
@@ -55,7 +55,7 @@ test("Ctrl-C ends the command, not the run", async () => {
   using store = await new StoreWithRuns(ALL).start({ id: "review-1", what: review, until: "waiting" });
   const child = startCli(["show", "review-1", "--watch", "--store", store.url]);
   const ended = finished(child);
-  await saying(child, "○ approval");
+  await waitForOutput(child, "○ approval");
   child.kill("SIGINT");
   expect((await ended).code).toBe(130);
   expect(await store.statusOf("review-1")).toBe("waiting");
@@ -66,7 +66,7 @@ test.skipIf(!isInstalled("script"))("on a terminal the last lines show the statu
   using store = await new StoreWithRuns(ALL).start({ id: "review-1", what: review, until: "waiting" });
   const child = startOnTerminal(["show", "review-1", "--watch", "--store", store.url]);
   const ended = finished(child);
-  await saying(child, "promise approval, times out in");
+  await waitForOutput(child, "promise approval, times out in");
   await approve(store);
   const { code, stdout } = await ended;
   expect(code).toBe(0);
@@ -102,7 +102,7 @@ test(
     const answer = async (text: string) => {
       const child = startOnTerminal(["cancel", "--definition", "review", "--store", store.url]);
       const ended = finished(child);
-      await saying(child, "Cancel 1 run? [y/N]");
+      await waitForOutput(child, "Cancel 1 run? [y/N]");
       child.stdin.write(text);
       return ended;
     };

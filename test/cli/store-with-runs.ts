@@ -1,4 +1,4 @@
-// A store on disk with runs in it, made by a real engine that is gone again.
+// Store with runs: a store on disk whose runs were created by an engine that has closed.
 
 import { createClient, createEngine, type AnyTask, type Definition, type RunStatus } from "reprise";
 import { command, TemporaryFolder, type Finished } from "./cli-process.ts";
@@ -10,7 +10,7 @@ interface Start {
   readonly what: Definition;
   readonly input?: unknown;
   readonly tags?: readonly string[];
-  /** Waited for before the engine closes. */
+  /** The status to wait for before the engine closes. */
   readonly until: RunStatus;
 }
 
@@ -33,7 +33,7 @@ export class StoreWithRuns implements Disposable {
     return this;
   }
 
-  /** Works until the run has ended, and answers how. */
+  /** Runs an engine until the run has ended, and returns its outcome. */
   async finish(
     id: string,
   ): Promise<{ readonly status: RunStatus; readonly output?: unknown; readonly error?: unknown }> {

@@ -9,7 +9,7 @@ import { command as cli, jsonLines, ROOT } from "./cli-process.ts";
 import { agent, loop } from "./graphs.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
-// Every command is a process: on a busy machine that takes its time.
+// Every command is a process, which is slow on a busy machine.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const GRAPHS = join(ROOT, "test/cli/graphs.ts");

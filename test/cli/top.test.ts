@@ -13,7 +13,7 @@ import {
   finished,
   isInstalled,
   jsonLines,
-  saying,
+  waitForOutput,
   startCli,
   startOnTerminal,
   TemporaryFolder,
@@ -110,7 +110,7 @@ test("top --json prints one value per snapshot", async () => {
   });
   const child = startCli(["top", "--json", "--interval", "100ms", "--store", shop.url]);
   const ended = finished(child);
-  await saying(child, "}\n{");
+  await waitForOutput(child, "}\n{");
   child.kill("SIGINT");
   const { code, stdout } = await ended;
   expect(code).toBe(0);
@@ -124,7 +124,7 @@ test.skipIf(!isInstalled("script"))(
     await using shop = await shopWithoutGpu();
     const child = startOnTerminal(["top", "--interval", "100ms", "--store", shop.url]);
     const ended = finished(child);
-    await saying(child, "\u001b[J\u001b[H");
+    await waitForOutput(child, "\u001b[J\u001b[H");
     child.stdin.write("\u0003");
     const { code, stdout } = await ended;
     expect(code).toBe(0);

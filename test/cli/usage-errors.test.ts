@@ -7,7 +7,7 @@ import { createEngine } from "reprise";
 import { cli, command, DEFINITIONS, jsonLines, TemporaryFolder } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 
-const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, says: RegExp])[] = [
+const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, expected: RegExp])[] = [
   [["frobnicate"], "USAGE", /unknown command 'frobnicate'/],
   [["shw"], "USAGE", /unknown command 'shw' \(Did you mean show\?\)/],
   [["list", "--color"], "USAGE", /unknown option '--color'/],
@@ -29,13 +29,13 @@ const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, says
   [["run", DEFINITIONS, "pay", "--input-file", "no-such-file.json"], "USAGE", /cannot be read/],
 ];
 
-test.each(BAD_USAGE)("refuses %j with %s", async (args, code, says) => {
+test.each(BAD_USAGE)("refuses %j with %s", async (args, code, expected) => {
   using folder = new TemporaryFolder();
   const options = { cwd: folder.path };
   const human = await cli(args, options);
   expect(human.code).toBe(2);
   expect(human.stdout).toBe("");
-  expect(human.stderr).toMatch(says);
+  expect(human.stderr).toMatch(expected);
   expect(human.stderr).toMatch(
     new RegExp(`^error ${code}: [^\\n]+\\n  next: [^\\n]+\\n {2}more: reprise explain ${code}\\n$`),
   );
@@ -45,7 +45,7 @@ test.each(BAD_USAGE)("refuses %j with %s", async (args, code, says) => {
     {
       error: {
         code,
-        message: expect.stringMatching(says),
+        message: expect.stringMatching(expected),
         next: expect.any(String),
         page: `docs/errors/${code}.md`,
         details: expect.any(Object),
@@ -86,7 +86,7 @@ test("files that are not stores are refused and not changed", async () => {
   writeFileSync(folder.file("empty.db"), "");
   new DatabaseSync(folder.file("other.db")).exec("create table other (x)");
   const before = readdirSync(folder.path).map((name) => [name, readFileSync(folder.file(name), "latin1")]);
-  for (const [url, said] of [
+  for (const [url, errorCode] of [
     [`sqlite:${folder.file("notes.txt")}`, "STORE_CORRUPT"],
     [`sqlite:${folder.file("empty.db")}`, "STORE_NOT_REPRISE"],
     [`sqlite:${folder.file("other.db")}`, "STORE_NOT_REPRISE"],
@@ -98,7 +98,7 @@ test("files that are not stores are refused and not changed", async () => {
   ] as const) {
     const { code, stderr } = await command(["doctor", "--store", url]);
     expect([url, code]).toEqual([url, 3]);
-    expect(stderr).toMatch(new RegExp(`^error ${said}: `));
+    expect(stderr).toMatch(new RegExp(`^error ${errorCode}: `));
   }
   expect(readdirSync(folder.path).map((name) => [name, readFileSync(folder.file(name), "latin1")])).toEqual(before);
 });

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { createClient } from "reprise";
-import { DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder, cli } from "./cli-process.ts";
+import { DEFINITIONS, finished, jsonLines, waitForOutput, startCli, TemporaryFolder, cli } from "./cli-process.ts";
 import { pay, slow } from "./definitions.ts";
 
 test("a worker executes runs of other processes, prints its definitions, and exits with 0 on SIGTERM", async () => {
@@ -11,7 +11,7 @@ test("a worker executes runs of other processes, prints its definitions, and exi
   const store = `sqlite:${folder.file("shop.db")}`;
   const child = startCli(["worker", DEFINITIONS, "--concurrency", "4", "--store", store]);
   const ended = finished(child);
-  await saying(child, "started worker");
+  await waitForOutput(child, "started worker");
   {
     await using client = await createClient({ store, definitions: [pay] });
     expect(await (await client.start(pay, 7, { id: "pay-1" })).result()).toMatchObject({ label: expect.any(String) });
@@ -28,7 +28,7 @@ test("with --json every line of a worker is one JSON value", async () => {
   const store = `sqlite:${folder.file("shop.db")}`;
   const child = startCli(["worker", DEFINITIONS, "--json", "--events", "--store", store]);
   const ended = finished(child);
-  await saying(child, "worker.started");
+  await waitForOutput(child, "worker.started");
   {
     await using client = await createClient({ store, definitions: [pay] });
     await (await client.start(pay, 7, { id: "pay-1" })).result();
@@ -50,11 +50,11 @@ test("after a signal a worker finishes its running steps; a second signal ends i
   const start = async (id: string, until: "signaled" | "killed") => {
     const child = startCli(["worker", DEFINITIONS, "--json", "--events", "--store", store]);
     const ended = finished(child);
-    await saying(child, "worker.started");
-    const running = saying(child, "step running");
+    await waitForOutput(child, "worker.started");
+    const running = waitForOutput(child, "step running");
     await client.start(slow, until, { id });
     await running;
-    const stopping = saying(child, "worker.stopping");
+    const stopping = waitForOutput(child, "worker.stopping");
     child.kill("SIGTERM");
     await stopping;
     return { child, ended };
@@ -74,7 +74,7 @@ test("a worker whose terminal is closed releases its work", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   const child = startCli(["worker", DEFINITIONS, "--store", store]);
-  await saying(child, "started worker");
+  await waitForOutput(child, "started worker");
   const exited = once(child, "exit");
   child.stdout.destroy();
   child.stderr.destroy();
@@ -86,7 +86,7 @@ test("a worker whose terminal is closed releases its work", async () => {
 
 test("a worker refuses a store in memory, a missing file and invalid options", async () => {
   using folder = new TemporaryFolder();
-  for (const [args, code, says] of [
+  for (const [args, code, expected] of [
     [
       ["worker", DEFINITIONS, "--store", "sqlite::memory:"],
       3,
@@ -99,6 +99,6 @@ test("a worker refuses a store in memory, a missing file and invalid options", a
   ] as const) {
     const result = await cli(args, { cwd: folder.path });
     expect([args, result.code]).toEqual([args, code]);
-    expect(result.stderr).toMatch(says);
+    expect(result.stderr).toMatch(expected);
   }
 });

@@ -44,10 +44,10 @@ test("a pause is not lost when the code continues as new before it takes effect"
   using folder = createFolder();
   const path = folder.file("rounds.db");
   await using works = await createEngine({ store: deafStore(path), definitions: [rounds] });
-  await using steers = await createClient({ store: `sqlite:${path}`, definitions: [rounds] });
+  await using controls = await createClient({ store: `sqlite:${path}`, definitions: [rounds] });
   const run = await works.start(rounds, 0, { id: "rounds" });
   await gate.reached;
-  await steers.get(rounds, "rounds").pause();
+  await controls.get(rounds, "rounds").pause();
   gate.open();
   await run.result({ timeout: "300 ms" }).catch(() => {});
   expect(await run.info()).toMatchObject({ status: "paused", generation: 1, entries: 1 });

@@ -128,7 +128,7 @@ test("signals that come with the start are delivered in the order written", asyn
   expect((await engine.start(records, undefined, { id: "records-1" })).id).toBe("records-1");
   const wrong = engine.start as (what: unknown, input: unknown, options: object) => Promise<unknown>;
   expect((await rejection(wrong(records, undefined, { signals: { c: 1 } }))).code).toBe("UNKNOWN_PORT");
-  expect((await rejection(wrong(collect, undefined, { signals: 5 }))).code).toBe("BAD_OPTIONS");
+  expect((await rejection(wrong(records, undefined, { signals: 5 }))).code).toBe("BAD_OPTIONS");
 });
 
 test("a run that is busy from its first step on hears what came with its start, and before it", async () => {

@@ -137,9 +137,9 @@ test("ACCEPTANCE 37: random programs have the same output wherever they are kill
     const outcome = await crashEverywhere(random, undefined, {
       definitions: [echo, flaky, leaf],
       drive: async (engine, id) => {
-        const told = engine.get(random, id).resolve("go", "went");
+        const settled = engine.get(random, id).resolve("go", "went");
         // A program that waits for nothing may have ended.
-        await told.catch((error: { code?: string }) => expect(error.code).toBe("RUN_ENDED"));
+        await settled.catch((error: { code?: string }) => expect(error.code).toBe("RUN_ENDED"));
       },
     }).catch((error: unknown) => error as Error);
     expect(outcome, `seed ${seed}: ${JSON.stringify(program)}`).not.toBeInstanceOf(Error);

@@ -46,8 +46,8 @@ test("a cancel lets steps inside a shield finish and aborts steps outside", asyn
   });
   const both = workflow("both", async (ctx) => {
     const shielded = ctx.shield(() => ctx.task(work, "inside"));
-    const told = await ctx.task(work, "outside").catch((error: Error) => error.name);
-    return { told, shielded: await shielded };
+    const outside = await ctx.task(work, "outside").catch((error: Error) => error.name);
+    return { outside, shielded: await shielded };
   });
   await using engine = await createTestEngine({ definitions: [both, work] });
   const run = await engine.start(both);
@@ -57,7 +57,7 @@ test("a cancel lets steps inside a shield finish and aborts steps outside", asyn
   expect(signals.get("outside")?.aborted).toBe(true);
   expect(signals.get("inside")?.aborted).toBe(false);
   inside.open("done");
-  expect(await run.result()).toEqual({ told: "CancelledError", shielded: "done" });
+  expect(await run.result()).toEqual({ outside: "CancelledError", shielded: "done" });
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { systemTimers } from "../../src/base/index.ts";
-import { END_ENTRIES, findJournalFault, type Entry } from "../../src/kernel/index.ts";
+import { commandTypeOf, END_ENTRIES, findJournalFault, type Entry } from "../../src/kernel/index.ts";
 import { replayJournal, workflowBody, type Replay } from "../../src/workflow/index.ts";
 import { SPECIMENS, type Specimen } from "./corpus/workflows.ts";
 import { LiveRun, testHost } from "./live-run.ts";
@@ -40,7 +40,7 @@ async function play(run: LiveRun, random: RandomSource, specimen: Specimen): Pro
 }
 
 async function step(run: LiveRun, command: string, random: RandomSource): Promise<void> {
-  const type = command.split("(")[0];
+  const type = commandTypeOf(command);
   if (type === "Timer") await run.commit(run.fires(command));
   else if (type === "Promise") await run.commit(run.timesOut(command));
   else if (type === "ChildWorkflow") {

@@ -414,7 +414,7 @@ export class LiveRun {
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     return {
       runId: id,
-      attempt: 0,
+      attempt: 1,
       idempotencyKey: idempotencyKeyOf(id, generation, command),
       abortSignal: new AbortController().signal,
       log,

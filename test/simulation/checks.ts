@@ -13,7 +13,7 @@ import {
 } from "../../src/kernel/index.ts";
 import type { Witness } from "./process-store.ts";
 import type { RunEnd } from "./part.ts";
-import type { Lane } from "./scheduler.ts";
+import type { EventLoop } from "./scheduler.ts";
 
 /** What stores said they had committed, to be found in the journals later. */
 export class Ledger implements Witness {
@@ -22,7 +22,7 @@ export class Ledger implements Witness {
   readonly #issued = new Map<string, string[]>();
   readonly #stale: string[] = [];
   /** How often history had gone back when a process began, when it last noticed, and the time before. */
-  readonly #processes = new Map<Lane, { readonly since: number; noticed: number; before: number }>();
+  readonly #processes = new Map<EventLoop, { readonly since: number; noticed: number; before: number }>();
   /** By number, id and generation: a start that history lost may be repeated as it was. */
   readonly #numbers = new Map<string, number>();
   readonly #isInOrder: boolean;
@@ -74,12 +74,12 @@ export class Ledger implements Witness {
     this.#issued.clear();
   }
 
-  began(lane: Lane): void {
-    this.#processes.set(lane, { since: this.epoch, noticed: this.epoch, before: this.epoch });
+  began(loop: EventLoop): void {
+    this.#processes.set(loop, { since: this.epoch, noticed: this.epoch, before: this.epoch });
   }
 
-  noticed(lane: Lane): void {
-    const process = this.#processes.get(lane);
+  noticed(loop: EventLoop): void {
+    const process = this.#processes.get(loop);
     if (process === undefined || process.noticed === this.epoch) return;
     process.before = process.noticed;
     process.noticed = this.epoch;
@@ -87,7 +87,7 @@ export class Ledger implements Witness {
 
   /** rules.I39. What one process has noticed and noted, every other that lives on notices as well. */
   *unnoticed(): Iterable<string> {
-    const alive = [...this.#processes].filter(([lane, { since }]) => !lane.isDead && since < this.epoch);
+    const alive = [...this.#processes].filter(([loop, { since }]) => !loop.isDead && since < this.epoch);
     // Whoever missed the cut before may have noticed that one.
     const isOfThisCut = alive.some(([, each]) => each.noticed === this.epoch && each.before === this.epoch - 1);
     if (!isOfThisCut) return;

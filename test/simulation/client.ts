@@ -6,13 +6,13 @@
 import type { EngineCore } from "../../src/engine/index.ts";
 import type { RandomSource } from "../replay/random-source.ts";
 import type { SimProcess } from "./process.ts";
-import type { Lane } from "./scheduler.ts";
+import type { EventLoop } from "./scheduler.ts";
 
 /** An answer that says nothing about what was asked: ask again. */
-const ASK_AGAIN = /^(?:ENGINE_CLOSED|STORE_|RESULT_TIMEOUT)/;
+const RETRYABLE = /^(?:ENGINE_CLOSED|STORE_|RESULT_TIMEOUT)/;
 /** It is over, or it is as it was told to be: `USAGE` is what retrying a run that has not failed gives. */
-const TOLD_BEFORE = /^(?:RUN_ENDED|PROMISE_ALREADY_RESOLVED|USAGE)$/;
-const PATIENCE_MS = 4_000;
+const ALREADY_APPLIED = /^(?:RUN_ENDED|PROMISE_ALREADY_RESOLVED|USAGE)$/;
+const ANSWER_MS = 4_000;
 
 type Call = (core: EngineCore) => Promise<unknown>;
 
@@ -35,7 +35,7 @@ export interface Watched {
 }
 
 export class Client {
-  readonly #lane: Lane;
+  readonly #loop: EventLoop;
   readonly #chance: RandomSource;
   readonly #processes: readonly SimProcess[];
   /** The ids of runs that were asked for. */
@@ -53,20 +53,20 @@ export class Client {
   readonly #repeating = new Map<string, Promise<void>>();
   #order = 0;
 
-  constructor(lane: Lane, chance: RandomSource, processes: readonly SimProcess[]) {
-    this.#lane = lane;
+  constructor(loop: EventLoop, chance: RandomSource, processes: readonly SimProcess[]) {
+    this.#loop = loop;
     this.#chance = chance;
     this.#processes = processes;
   }
 
   async sleep(ms: number): Promise<void> {
-    await this.#lane.sleep(ms);
+    await this.#loop.sleep(ms);
   }
 
   /** Tells a run something; whether it is over by now, or was told before, is not for whoever tells it to know. */
   async tell(what: string, call: (core: EngineCore) => Promise<void>, mayBeGone = false): Promise<void> {
     await this.request(what, async (core) => (await call(core), true), mayBeGone).catch((error: { code?: string }) => {
-      if (!TOLD_BEFORE.test(error.code ?? "")) throw error;
+      if (!ALREADY_APPLIED.test(error.code ?? "")) throw error;
     });
   }
 
@@ -100,10 +100,10 @@ export class Client {
       } catch (error) {
         const { code = "" } = error as { code?: string };
         if (code === "RUN_NOT_FOUND" && mayBeGone) return undefined;
-        if (code === "RUN_NOT_FOUND" && this.epoch > 0) await this.#lane.sleep(100);
+        if (code === "RUN_NOT_FOUND" && this.epoch > 0) await this.#loop.sleep(100);
         else if (epoch === this.epoch) {
           // Refused for what the run is: history may take that back.
-          if (TOLD_BEFORE.test(code)) this.#acknowledge(run, request);
+          if (ALREADY_APPLIED.test(code)) this.#acknowledge(run, request);
           throw error;
         }
       }
@@ -130,7 +130,7 @@ export class Client {
 
   async #repeat(requests: readonly Request[]): Promise<void> {
     const { epoch } = this;
-    await this.#lane.sleep(this.#chance.below(500));
+    await this.#loop.sleep(this.#chance.below(500));
     for (const { what, call, mayBeGone } of requests) {
       for (;;) {
         // Another cut: all of it is repeated from the beginning.
@@ -140,9 +140,9 @@ export class Client {
           break;
         } catch (error) {
           const { code = "" } = error as { code?: string };
-          if (TOLD_BEFORE.test(code) || (code === "RUN_NOT_FOUND" && mayBeGone)) break;
+          if (ALREADY_APPLIED.test(code) || (code === "RUN_NOT_FOUND" && mayBeGone)) break;
           if (code !== "RUN_NOT_FOUND") throw error;
-          await this.#lane.sleep(100);
+          await this.#loop.sleep(100);
         }
       }
     }
@@ -170,11 +170,11 @@ export class Client {
           return { value: await process.answer(process.core.get(definition as never, id).result()), sinceMs };
         } catch (error) {
           const { code = "", message } = error as { code?: string; message: string };
-          this.#lane.tell(`wait for ${id}: ${code || message} from ${process.name}`);
-          if (code === "STORE_ROLLED_BACK" || !ASK_AGAIN.test(code)) return { code, message, sinceMs };
+          this.#loop.log(`wait for ${id}: ${code || message} from ${process.name}`);
+          if (code === "STORE_ROLLED_BACK" || !RETRYABLE.test(code)) return { code, message, sinceMs };
         }
       }
-      await this.#lane.sleep(20 + this.#chance.below(200));
+      await this.#loop.sleep(20 + this.#chance.below(200));
     }
   }
 
@@ -184,18 +184,18 @@ export class Client {
       const process = this.#anyProcess();
       if (process?.core !== undefined) {
         try {
-          const answered = await this.#patiently(process.answer(call(process.core)));
+          const answered = await this.#withTimeout(process.answer(call(process.core)));
           if (answered !== undefined) {
-            this.#lane.tell(`${what}: answered by ${process.name}`);
+            this.#loop.log(`${what}: answered by ${process.name}`);
             return answered.answer;
           }
         } catch (error) {
           const { code = "" } = error as { code?: string };
-          this.#lane.tell(`${what}: ${code || String(error)} from ${process.name}`);
-          if (!ASK_AGAIN.test(code)) throw error;
+          this.#loop.log(`${what}: ${code || String(error)} from ${process.name}`);
+          if (!RETRYABLE.test(code)) throw error;
         }
       }
-      await this.#lane.sleep(20 + this.#chance.below(200));
+      await this.#loop.sleep(20 + this.#chance.below(200));
     }
   }
 
@@ -205,13 +205,13 @@ export class Client {
   }
 
   #now(): number {
-    return this.#lane.clock.monotonic();
+    return this.#loop.clock.monotonic();
   }
 
-  async #patiently<T>(asked: Promise<T>): Promise<{ readonly answer: T } | undefined> {
+  async #withTimeout<T>(asked: Promise<T>): Promise<{ readonly answer: T } | undefined> {
     let cancel = (): void => {};
     const late = new Promise<undefined>((resolve) => {
-      cancel = this.#lane.timers.set(PATIENCE_MS, () => resolve(undefined));
+      cancel = this.#loop.timers.set(ANSWER_MS, () => resolve(undefined));
     });
     try {
       return await Promise.race([asked.then((answer) => ({ answer })), late]);

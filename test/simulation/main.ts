@@ -90,7 +90,7 @@ async function tellFailure(options: SimOptions, report: SimReport): Promise<void
     `  smaller after ${small.tries} tries: ${small.report.steps} steps, faults ${small.report.fired.join(" ") || "none"}\n`,
   );
   for (const problem of small.report.problems.slice(0, SHOWN)) say(`  ${problem}\n`);
-  for (const [process, lines] of small.report.told) {
+  for (const [process, lines] of small.report.logs) {
     say(`  ${process}\n`);
     for (const line of lines.slice(-SHOWN)) say(`    ${line}\n`);
   }

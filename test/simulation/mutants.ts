@@ -3,9 +3,9 @@
 
 import type { Outcome, OutcomeOf, Store, TurnWrite, Write } from "../../src/kernel/index.ts";
 import type { Lock, Query } from "../../src/stores/remote/query.ts";
-import type { SimBackend, SimLink } from "./store/sim-backend.ts";
+import type { SimBackend, SimConnection } from "./store/sim-backend.ts";
 import { changed, writing } from "../stores/mutants/mutant.ts";
-import type { Life } from "./process.ts";
+import type { ProcessInstance } from "./process.ts";
 import { ROLLBACK_MUTANTS } from "./rollback-mutants.ts";
 import type { SimOptions } from "./simulate.ts";
 
@@ -33,7 +33,7 @@ const FOUND_BY: Readonly<Record<string, number>> = {
   "a lease is counted by the worker's own clock": 154,
 };
 
-type Wrap = (store: Store, life: Life) => Store;
+type Wrap = (store: Store, instance: ProcessInstance) => Store;
 
 function mutant(name: string, scenario: readonly string[], wrap: Wrap): SimMutant {
   return { name, scenario, foundBy: FOUND_BY[name] ?? 1, options: { store: "sqlite", wrap } };
@@ -49,7 +49,11 @@ function backendMutant(name: string, scenario: readonly string[], change: (backe
 }
 
 /** Every connection a process makes, changed. */
-function linkMutant(name: string, scenario: readonly string[], change: (connection: SimLink) => void): SimMutant {
+function connectionMutant(
+  name: string,
+  scenario: readonly string[],
+  change: (connection: SimConnection) => void,
+): SimMutant {
   return backendMutant(name, scenario, (backend) => {
     const connect = backend.connect.bind(backend);
     backend.connect = async () => {
@@ -61,8 +65,8 @@ function linkMutant(name: string, scenario: readonly string[], change: (connecti
 }
 
 /** On a database that is left at MySQL's default. */
-function rrMutant(name: string, scenario: readonly string[], change: (connection: SimLink) => void): SimMutant {
-  const one = linkMutant(name, scenario, change);
+function rrMutant(name: string, scenario: readonly string[], change: (connection: SimConnection) => void): SimMutant {
+  const one = connectionMutant(name, scenario, change);
   return { ...one, options: { ...one.options, mode: "rr" } };
 }
 
@@ -70,7 +74,7 @@ function rrMutant(name: string, scenario: readonly string[], change: (connection
 const ANYTHING: Query = { kind: "select", table: "meta", where: [], limit: 1, lock: "none" };
 
 /** Queries as they should not be asked. */
-function asking(change: (query: Query) => Query): (connection: SimLink) => void {
+function asking(change: (query: Query) => Query): (connection: SimConnection) => void {
   return (connection) => {
     const ask = connection.query.bind(connection);
     connection.query = (queries) => ask(queries.map(change));
@@ -87,14 +91,14 @@ const isOf = <K extends Write["write"]>(write: Write, kind: K): write is Extract
 /** One write of a kind at a time goes another way; the others of its list go as they are, before it. */
 function instead<K extends Write["write"]>(
   kind: K,
-  apply: (write: Extract<Write, { write: K }>, store: Store, life: Life) => Promise<Outcome>,
+  apply: (write: Extract<Write, { write: K }>, store: Store, instance: ProcessInstance) => Promise<Outcome>,
 ): Wrap {
-  return (store, life) =>
+  return (store, instance) =>
     changed(store, {
       async write(writes: readonly Write[]) {
         const outcomes: Outcome[] = [];
         for (const write of writes)
-          outcomes.push(isOf(write, kind) ? await apply(write, store, life) : (await store.write([write]))[0]);
+          outcomes.push(isOf(write, kind) ? await apply(write, store, instance) : (await store.write([write]))[0]);
         return outcomes;
       },
     });
@@ -128,24 +132,24 @@ export const MUTANTS: readonly SimMutant[] = [
   mutant(
     "what follows from a turn is written in a second transaction",
     ["programs"],
-    instead("turn", async (write, store, life) => {
+    instead("turn", async (write, store, instance) => {
       const isPlain = write.then !== "hold" || (write.items.length === 0 && write.children.length === 0);
       if (isPlain) return one(store, write);
       const first = await one(store, { ...write, ...EFFECTS });
       if (first.status !== "committed") return first;
-      await life.lane.sleep(20);
+      await instance.loop.sleep(20);
       const then: TurnWrite = { ...write, entries: [], head: write.head + write.entries.length };
-      return life.lane.isDead ? first : one(store, then);
+      return instance.loop.isDead ? first : one(store, then);
     }),
   ),
-  mutant("a list is answered before it is durable", ["programs"], (store, life) =>
+  mutant("a list is answered before it is durable", ["programs"], (store, instance) =>
     changed(store, {
       async write(writes: readonly Write[]) {
         const mayWait =
           writes.length > 0 &&
           writes.every((write) => isOf(write, "turn") && write.children.length === 0 && write.next === undefined);
         if (!mayWait) return store.write(writes);
-        void life.lane.sleep(15).then(() => store.write(writes).catch(() => {}));
+        void instance.loop.sleep(15).then(() => store.write(writes).catch(() => {}));
         return writes.map(() => ({ status: "committed", more: false, children: [] }));
       },
     }),
@@ -193,8 +197,8 @@ export const MUTANTS: readonly SimMutant[] = [
       return { ...write, arrivals: write.arrivals.map((each) => ({ ...each, required: early(each.required) })) };
     }),
   ),
-  mutant("a lease is counted by the worker's own clock", ["tasks"], (store, life) => {
-    const own = (leaseMs: number): number => leaseMs + life.lane.skewMs;
+  mutant("a lease is counted by the worker's own clock", ["tasks"], (store, instance) => {
+    const own = (leaseMs: number): number => leaseMs + instance.loop.skewMs;
     return changed(store, {
       registerWorker: (name: string, leaseMs: number, about?: string) =>
         store.registerWorker(name, own(leaseMs), about),
@@ -225,17 +229,17 @@ export const MUTANTS: readonly SimMutant[] = [
   mutant("a dead worker's work is not taken over", ["programs", "bank"], (store) =>
     changed(store, { reap: () => Promise.resolve({ workers: 0, turns: 0, items: 0 }) }),
   ),
-  linkMutant(
+  connectionMutant(
     "rows are read without a lock, and written as they were",
     ["programs", "collect"],
     asking((query) => withLock(query, "update", "none")),
   ),
-  linkMutant(
+  connectionMutant(
     "a claim takes what others are taking",
     ["programs", "flows"],
     asking((query) => withLock(query, "skip", "none")),
   ),
-  linkMutant("what was taken for granted is not looked at again", ["programs", "collect"], (connection) => {
+  connectionMutant("what was taken for granted is not looked at again", ["programs", "collect"], (connection) => {
     const commit = connection.commit.bind(connection);
     connection.commit = (batch, mark, changes) =>
       commit(

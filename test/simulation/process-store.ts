@@ -3,8 +3,8 @@
 
 import { RepriseError } from "../../src/base/index.ts";
 import type { Outcome, Store, Write } from "../../src/kernel/index.ts";
-import type { Life } from "./process.ts";
-import type { Lane } from "./scheduler.ts";
+import type { ProcessInstance } from "./process.ts";
+import type { EventLoop } from "./scheduler.ts";
 
 /** Remembers what a store said it had committed. */
 export interface Witness {
@@ -12,9 +12,9 @@ export interface Witness {
   readonly epoch: number;
   wrote(process: string, write: Write, outcome: Outcome): void;
   /** A process has opened its store. */
-  began(lane: Lane): void;
+  began(loop: EventLoop): void;
   /** The store of a process has found that history went back. */
-  noticed(lane: Lane): void;
+  noticed(loop: EventLoop): void;
 }
 
 /** May take time, throw, or kill the process. */
@@ -22,7 +22,7 @@ export interface Passage {
   /** `isWrite`: something may change. */
   before(method: string, isWrite: boolean): Promise<void> | void;
   after(method: string, isWrite: boolean): Promise<void> | void;
-  hasChanged(): boolean;
+  pollChanges(): boolean;
   close(): Promise<void>;
 }
 
@@ -38,8 +38,8 @@ export const NEVER = new Promise<never>(() => {});
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
 /** A store as one process sees it. */
-export function processStore(raw: Store, life: Life, passage: Passage, witness: Witness): Store {
-  witness.began(life.lane);
+export function processStore(raw: Store, instance: ProcessInstance, passage: Passage, witness: Witness): Store {
+  witness.began(instance.loop);
   const calls = new Map<string, Call>();
   const callOf = (method: string): Call => {
     let call = calls.get(method);
@@ -47,41 +47,41 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
     return call;
   };
   const pass = async (method: string, args: readonly unknown[]): Promise<unknown> => {
-    const { lane } = life;
-    if (lane.isDead) return NEVER;
+    const { loop: loop } = instance;
+    if (loop.isDead) return NEVER;
     const isWrite = method === "write" ? !(args[0] as readonly Write[]).every(isPoll) : WRITES.has(method);
     await passage.before(method, isWrite);
-    if (lane.isDead) return NEVER;
+    if (loop.isDead) return NEVER;
     const { epoch } = witness;
     const result = await (raw[method as keyof Store] as Call).apply(raw, args as []);
-    if (lane.isDead) return NEVER;
+    if (loop.isDead) return NEVER;
     if (method === "write") {
       (args[0] as readonly Write[]).forEach((write, index) => {
         const outcome = (result as readonly Outcome[])[index]!;
-        if (witness.epoch === epoch) witness.wrote(life.name, write, outcome);
-        if (!isIdle(write, outcome)) lane.tell(lineOf(write, outcome));
+        if (witness.epoch === epoch) witness.wrote(instance.name, write, outcome);
+        if (!isIdle(write, outcome)) loop.log(lineOf(write, outcome));
       });
-    } else if (isWorthTelling(method, result)) lane.tell(`${method}: ${JSON.stringify(result)}`);
+    } else if (isWorthTelling(method, result)) loop.log(`${method}: ${JSON.stringify(result)}`);
     await passage.after(method, isWrite);
-    return lane.isDead ? NEVER : result;
+    return loop.isDead ? NEVER : result;
   };
   return new Proxy(raw, {
     get(_target, key) {
       if (key === "kind") return raw.kind;
       if (key === "now") return () => raw.now();
-      if (key === "pollChanges") return () => passage.hasChanged();
+      if (key === "pollChanges") return () => passage.pollChanges();
       if (key === "close") return () => passage.close();
       if (key === "takeNotice") return raw.takeNotice && (() => raw.takeNotice!());
       if (key === "onHistoryBreak")
         return (listener: Parameters<NonNullable<Store["onHistoryBreak"]>>[0]) =>
           raw.onHistoryBreak?.((change) => {
-            if (life.lane.isDead) return;
-            life.lane.tell(`notices: ${change.kind} ${change.detail}`);
-            if (change.kind === "rolled_back") witness.noticed(life.lane);
+            if (instance.loop.isDead) return;
+            instance.loop.log(`notices: ${change.kind} ${change.detail}`);
+            if (change.kind === "rolled_back") witness.noticed(instance.loop);
             listener(change);
           });
       if (key === "onNotice")
-        return raw.onNotice && ((heard: () => void) => raw.onNotice!(() => life.lane.isDead || heard()));
+        return raw.onNotice && ((heard: () => void) => raw.onNotice!(() => instance.loop.isDead || heard()));
       const value: unknown = raw[key as keyof Store];
       return typeof key === "string" && typeof value === "function" ? callOf(key) : value;
     },
@@ -125,7 +125,7 @@ export function isIdle(write: Write, outcome: Outcome): boolean {
 }
 
 /** As a disk or a network fails: whoever asked cannot know what became of it. */
-export function failed({ lane }: Life, what: string): RepriseError {
-  lane.tell(`${what} fails`);
+export function failed({ loop: loop }: ProcessInstance, what: string): RepriseError {
+  loop.log(`${what} fails`);
   return new RepriseError("STORE_IO", `${what}: simulated failure.`);
 }

@@ -1,6 +1,6 @@
 // SimProcess: one process of the engine, killed, paused and started again. The engine in it is the real one.
 //
-// P1. What a killed process would have done later never happens: its lane is dead, its store answers nobody.
+// P1. What a killed process would have done later never happens: its loop is dead, its store answers nobody.
 // P2. A paused process stands still wherever it is; when it goes on it does not know that time has passed.
 
 import { RepriseError, type Random } from "../../src/base/index.ts";
@@ -10,7 +10,7 @@ import { Labels, Redaction, type AnyTask, type Definition, type Store } from "..
 import type { OutboxHandler } from "../../src/worker/index.ts";
 import type { RandomSource } from "../replay/random-source.ts";
 import { stream } from "./random.ts";
-import type { Lane, Scheduler } from "./scheduler.ts";
+import type { EventLoop, Scheduler } from "./scheduler.ts";
 
 /** What user code of one process has of the world. */
 export interface Machine {
@@ -39,14 +39,14 @@ export interface ProcessHost {
   readonly leaseMs: number;
   readonly concurrency: number;
   readonly workMs: (chance: RandomSource) => number;
-  open(life: Life): Promise<OpenedStore>;
+  open(instance: ProcessInstance): Promise<OpenedStore>;
   warned(process: string, message: string): void;
 }
 
 /** A process from its start to its end. */
-export interface Life {
+export interface ProcessInstance {
   readonly name: string;
-  readonly lane: Lane;
+  readonly loop: EventLoop;
   readonly random: Random;
   /** Kills it where it is. */
   die(why: string): void;
@@ -61,10 +61,10 @@ export class Died extends RepriseError {
 export class SimProcess {
   readonly name: string;
   readonly #host: ProcessHost;
-  #lives = 0;
+  #starts = 0;
   /** How far the wall clock of its machine is off: that outlives it. */
   #skewMs = 0;
-  #lane: Lane | undefined;
+  #loop: EventLoop | undefined;
   #core: EngineCore | undefined;
   #opened: OpenedStore | undefined;
   #tellDied: (() => void) | undefined;
@@ -81,11 +81,11 @@ export class SimProcess {
   }
 
   get isAlive(): boolean {
-    return this.#lane !== undefined;
+    return this.#loop !== undefined;
   }
 
-  get lane(): Lane | undefined {
-    return this.#lane;
+  get loop(): EventLoop | undefined {
+    return this.#loop;
   }
 
   /** Waits for an answer, or for the end of the process. */
@@ -99,22 +99,27 @@ export class SimProcess {
   }
 
   async start(): Promise<void> {
-    this.#lives += 1;
+    this.#starts += 1;
     const { scheduler, seed } = this.#host;
-    const lane = (this.#lane = scheduler.lane(this.name));
-    lane.skewMs = this.#skewMs;
+    const loop = (this.#loop = scheduler.createLoop(this.name));
+    loop.skewMs = this.#skewMs;
     this.#died = new Promise((_resolve, reject) => (this.#tellDied = () => reject(new Died())));
     this.#died.catch(() => {});
-    lane.tell(`starts, life ${this.#lives}`);
-    const random = randomOf(stream(seed, `ids ${this.name} ${this.#lives}`), lane);
-    const life: Life = { name: this.name, lane, random, die: (why) => this.#lane === lane && this.kill(why) };
+    loop.log(`starts, life ${this.#starts}`);
+    const random = randomOf(stream(seed, `ids ${this.name} ${this.#starts}`), loop);
+    const instance: ProcessInstance = {
+      name: this.name,
+      loop: loop,
+      random,
+      die: (why) => this.#loop === loop && this.kill(why),
+    };
     try {
-      const opened = await this.answer(this.#host.open(life));
+      const opened = await this.answer(this.#host.open(instance));
       this.#opened = opened;
-      const core = this.#newCore(opened.store, life);
+      const core = this.#newCore(opened.store, instance);
       await this.answer(core.begin());
       this.#core = core;
-      lane.tell("works");
+      loop.log("works");
     } catch (error) {
       if (error instanceof Died) return;
       // As a supervisor sees it: it could not start.
@@ -124,49 +129,49 @@ export class SimProcess {
 
   setClock(byMs: number): void {
     this.#skewMs += byMs;
-    if (this.#lane === undefined) return;
-    this.#lane.skewMs = this.#skewMs;
-    this.#lane.tell(`clock jumps by ${byMs}`);
+    if (this.#loop === undefined) return;
+    this.#loop.skewMs = this.#skewMs;
+    this.#loop.log(`clock jumps by ${byMs}`);
   }
 
   kill(why: string): void {
-    const lane = this.#lane;
-    if (lane === undefined) return;
-    lane.tell(`dies: ${why}`);
-    this.#host.scheduler.kill(lane);
+    const loop = this.#loop;
+    if (loop === undefined) return;
+    loop.log(`dies: ${why}`);
+    this.#host.scheduler.kill(loop);
     this.#core?.crash();
     this.#opened?.kill();
-    this.#lane = this.#core = this.#opened = undefined;
+    this.#loop = this.#core = this.#opened = undefined;
     this.#tellDied?.();
   }
 
   /** In good order: what is at work may finish, the rest is given back. */
   async close(): Promise<void> {
-    const [core, lane] = [this.#core, this.#lane];
+    const [core, loop] = [this.#core, this.#loop];
     if (core === undefined) return;
     this.#core = undefined;
-    lane?.tell("closes");
+    loop?.log("closes");
     await this.answer(core.close({ grace: "1s" })).catch(() => {});
-    if (this.#lane === lane) this.kill("closed");
+    if (this.#loop === loop) this.kill("closed");
   }
 
-  #newCore(store: Store, { lane, random }: Life): EngineCore {
+  #newCore(store: Store, { loop: loop, random }: ProcessInstance): EngineCore {
     const { program, leaseMs, concurrency, warned, seed, workMs } = this.#host;
-    const chance = stream(seed, `work ${this.name} ${this.#lives}`);
-    const machine: Machine = { chance, work: () => lane.sleep(workMs(chance)) };
+    const chance = stream(seed, `work ${this.name} ${this.#starts}`);
+    const machine: Machine = { chance, work: () => loop.sleep(workMs(chance)) };
     const log = (message: string): void => warned(this.name, message);
     return new EngineCore({
       store,
-      timers: lane.timers,
+      timers: loop.timers,
       random,
       registry: registryOf(program.definitions(machine)),
       logger: { info: () => {}, warn: log, error: log },
       redaction: new Redaction(),
       payloadLimit: undefined,
       entryLimit: undefined,
-      name: `${this.name}.${this.#lives}`,
+      name: `${this.name}.${this.#starts}`,
       host: "simulated",
-      pid: this.#lives,
+      pid: this.#starts,
       runtime: "{}",
       newSalt: undefined,
       works: true,
@@ -185,12 +190,12 @@ export class SimProcess {
 
 const never = new Promise<never>(() => {});
 
-function randomOf(chance: RandomSource, lane: Lane): Random {
+function randomOf(chance: RandomSource, loop: EventLoop): Random {
   const hex = (digits: number): string => Array.from({ length: digits }, () => chance.below(16).toString(16)).join("");
   return {
     bytes: (count) => Uint8Array.from({ length: count }, () => chance.below(256)),
     id: () => {
-      const time = lane.clock.now().toString(16).padStart(12, "0");
+      const time = loop.clock.now().toString(16).padStart(12, "0");
       return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(12)}`;
     },
     token: () => hex(32),

@@ -8,7 +8,7 @@ import { SimServer, type SimBackend, type SimUserHandle, type SimWire } from "./
 import type { Isolation } from "./store/sim-database.ts";
 import type { RandomSource } from "../replay/random-source.ts";
 import { processStore, type Passage } from "./process-store.ts";
-import type { Life, OpenedStore } from "./process.ts";
+import type { ProcessInstance, OpenedStore } from "./process.ts";
 import { crashPoint, latency, latencyMs, type SimStores, type StoresHost } from "./stores.ts";
 
 /** What `ctx.tx` is asked for here. */
@@ -24,14 +24,14 @@ export interface RemoteHost extends StoresHost {
   readonly isolation: Isolation;
   readonly chance: RandomSource;
   /** A mutant: the same database with one promise broken. */
-  readonly wrapBackend?: ((backend: SimBackend, life: Life) => SimBackend) | undefined;
+  readonly wrapBackend?: ((backend: SimBackend, instance: ProcessInstance) => SimBackend) | undefined;
 }
 
 export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
-  const { lane, random, chance } = host;
-  const server = new SimServer(host.isolation, () => lane.clock.now());
+  const { loop: loop, random, chance } = host;
+  const server = new SimServer(host.isolation, () => loop.clock.now());
   const history = host.faults.intensity.has("rollback")
-    ? server.database.keepHistory(() => lane.clock.monotonic())
+    ? server.database.keepHistory(() => loop.clock.monotonic())
     : undefined;
   const isOptimistic = chance.happens(0.8);
   const optionsOf = (parts: Pick<RemoteStoreOptions, "clock" | "timers" | "random">): RemoteStoreOptions => ({
@@ -46,30 +46,30 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
     const backend = server.backend();
     // Whoever judges is not part of what happens.
     server.backends.delete(backend);
-    return openRemoteStore(backend, optionsOf({ clock: lane.clock, timers: lane.timers, random }));
+    return openRemoteStore(backend, optionsOf({ clock: loop.clock, timers: loop.timers, random }));
   };
   const stores: SimStores = {
     kind: "remote",
     calm: await openCalm(),
     database: simulated,
-    async open(life: Life): Promise<OpenedStore> {
-      const backend = server.backend(wireOf(host, life));
+    async open(instance: ProcessInstance): Promise<OpenedStore> {
+      const backend = server.backend(wireOf(host, instance));
       // Killed while it opens: nothing of it may stay.
-      life.lane.onDeath(() => backend.kill());
-      const used = host.wrapBackend?.(backend, life) ?? backend;
-      const store = await openRemoteStore(used, optionsOf({ ...life.lane, random: life.random }));
+      instance.loop.onDeath(() => backend.kill());
+      const used = host.wrapBackend?.(backend, instance) ?? backend;
+      const store = await openRemoteStore(used, optionsOf({ ...instance.loop, random: instance.random }));
       const passage: Passage = {
         before: () => {},
         after: () => {},
-        hasChanged: () => store.pollChanges(),
+        pollChanges: () => store.pollChanges(),
         close: () => store.close(),
       };
-      const wrapped = host.wrap?.(store, life) ?? store;
-      return { store: processStore(wrapped, life, passage, host.witness), kill: () => backend.kill() };
+      const wrapped = host.wrap?.(store, instance) ?? store;
+      return { store: processStore(wrapped, instance, passage, host.witness), kill: () => backend.kill() };
     },
     rollBack(draws, leastMs) {
       if (history === undefined) return undefined;
-      const now = lane.clock.monotonic();
+      const now = loop.clock.monotonic();
       const isFailover = draws.happens(0.5);
       const ageMs = isFailover ? draws.unit() * draws.pick(BEHIND_MS) : leastMs + draws.unit() * OLDER_MS;
       // There was no store yet.
@@ -89,35 +89,35 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
 }
 
 /** Between a process and the database. What happens in the database takes its time whether the process stands still or not. */
-function wireOf(host: RemoteHost, life: Life): SimWire {
-  const { faults, lane } = host;
+function wireOf(host: RemoteHost, instance: ProcessInstance): SimWire {
+  const { faults, loop: loop } = host;
   const lost = (where: string): ConnectionError => {
-    life.lane.tell(`connection lost ${where}`);
+    instance.loop.log(`connection lost ${where}`);
     return new ConnectionError("lost");
   };
   return {
     async pass(call, place) {
       const isWrite = call === "commit";
       if (place === "before" || place === "after") {
-        if (isWrite) await crashPoint(host, life, `${place} ${call}`);
-        await latency(host, life);
+        if (isWrite) await crashPoint(host, instance, `${place} ${call}`);
+        await latency(host, instance);
         if (faults.happens("cut", 0.01)) throw lost(`${place} ${call}`);
         return;
       }
-      if (isWrite && place !== "statement" && faults.happens("kill", 0.01)) life.die(`while ${call}: ${place}`);
+      if (isWrite && place !== "statement" && faults.happens("kill", 0.01)) instance.die(`while ${call}: ${place}`);
       if (call === "query" && faults.happens("abort", 0.01)) throw new ConnectionError("retry");
       const ms = latencyMs(host);
-      if (ms > 0) await lane.sleep(ms);
+      if (ms > 0) await loop.sleep(ms);
     },
     fate() {
       if (faults.happens("unknown", 0.04)) {
         const fate = faults.draw("unknown").pick(["lost-before", "lost-after", "late"] as const);
-        life.lane.tell(`commit: ${fate}`);
+        instance.loop.log(`commit: ${fate}`);
         return fate;
       }
       return faults.happens("abort", 0.04) ? "retry" : "ok";
     },
-    late: () => lane.sleep(faults.draw("unknown").unit() * LATE_MS),
+    late: () => loop.sleep(faults.draw("unknown").unit() * LATE_MS),
     finishesAlone: () => host.chance.happens(0.5),
     tells: () => !faults.happens("cut", 0.2),
   };

@@ -5,7 +5,7 @@
 // given twice, the comparison of what is held (reconcile), the identity of a run that is in memory.
 
 import type { OutcomeOf, RunRecord, Store } from "../../src/kernel/index.ts";
-import type { SimBackend, SimLink } from "./store/sim-backend.ts";
+import type { SimBackend, SimConnection } from "./store/sim-backend.ts";
 import { changed, writing } from "../stores/mutants/mutant.ts";
 import type { Fault } from "./faults.ts";
 import type { SimMutant } from "./mutants.ts";
@@ -34,7 +34,7 @@ const COUNTED: Change = (backend) => {
   backend.reserve = (connection, counter, count) => reserve(connection, counter, count, 0);
 };
 
-function changeLinks(backend: SimBackend, change: (connection: SimLink) => void): void {
+function changeLinks(backend: SimBackend, change: (connection: SimConnection) => void): void {
   const connect = backend.connect.bind(backend);
   backend.connect = async () => {
     const connection = await connect();

@@ -9,12 +9,12 @@ import type { Entry, RunRecord } from "../../src/kernel/index.ts";
 import type { RandomSource } from "../replay/random-source.ts";
 import { readAll, type Ledger } from "./checks.ts";
 import type { Client } from "./client.ts";
-import type { Lane, Scheduler } from "./scheduler.ts";
+import type { EventLoop, Scheduler } from "./scheduler.ts";
 import type { SimStores } from "./stores.ts";
 
 export interface RollbacksHost {
   readonly scheduler: Scheduler;
-  readonly lane: Lane;
+  readonly loop: EventLoop;
   readonly stores: SimStores;
   readonly ledger: Ledger;
   readonly client: Client;
@@ -24,7 +24,7 @@ export interface RollbacksHost {
 
 /** Takes the database back once; answers how many runs are gone, or undefined when there is nothing to go back to. */
 export async function rollBack(host: RollbacksHost, chance: RandomSource): Promise<number | undefined> {
-  const { scheduler, lane, stores, ledger, client, leastMs } = host;
+  const { scheduler, loop, stores, ledger, client, leastMs } = host;
   const { steps } = scheduler;
   const before = await readAll(stores.calm);
   const how = stores.rollBack(chance, leastMs);
@@ -37,7 +37,7 @@ export async function rollBack(host: RollbacksHost, chance: RandomSource): Promi
   for (const record of before.keys()) ledger.noteNumber(record);
   const left = new Set([...after.keys()].map(({ id }) => id));
   const vanished = new Set([...before.keys()].map(({ id }) => id).filter((id) => !left.has(id)));
-  lane.tell(`history goes back: ${how}; gone: ${[...vanished].join() || "no run"}`);
+  loop.log(`history goes back: ${how}; gone: ${[...vanished].join() || "no run"}`);
   client.rolledBack(vanished);
   return vanished.size;
 }

@@ -15,12 +15,12 @@ const SHOWN_EVENTS = 60;
 interface Timer {
   readonly at: number;
   readonly order: number;
-  readonly lane: Lane;
+  readonly loop: EventLoop;
   fn: (() => void) | undefined;
 }
 
 /** What one process does, in order. */
-export class Lane {
+export class EventLoop {
   readonly name: string;
   readonly timers: Timers;
   readonly clock: Clock;
@@ -59,8 +59,8 @@ export class Lane {
     return new Promise((resolve) => void this.timers.set(ms, resolve));
   }
 
-  tell(event: string): void {
-    this.#scheduler.tell(this.name, event);
+  log(event: string): void {
+    this.#scheduler.log(this.name, event);
   }
 }
 
@@ -73,44 +73,44 @@ export class Scheduler {
   /** Of everything that was told: the same seed gives the same one. */
   digest = 0;
   readonly #chance: RandomSource;
-  readonly #lanes = new Set<Lane>();
+  readonly #loops = new Set<EventLoop>();
   readonly #timers: Timer[] = [];
-  readonly #told = new Map<string, string[]>();
+  readonly #logs = new Map<string, string[]>();
   #order = 0;
 
   constructor(chance: RandomSource) {
     this.#chance = chance;
   }
 
-  lane(name: string): Lane {
-    const lane = new Lane(this, name);
-    this.#lanes.add(lane);
-    return lane;
+  createLoop(name: string): EventLoop {
+    const loop = new EventLoop(this, name);
+    this.#loops.add(loop);
+    return loop;
   }
 
-  kill(lane: Lane): void {
-    this.#lanes.delete(lane);
-    lane.die();
+  kill(loop: EventLoop): void {
+    this.#loops.delete(loop);
+    loop.die();
   }
 
-  setTimer(lane: Lane, ms: number, fn: () => void): () => void {
-    const timer: Timer = { at: this.elapsedMs + Math.max(0, ms), order: (this.#order += 1), lane, fn };
-    if (!lane.isDead) push(this.#timers, timer);
+  setTimer(loop: EventLoop, ms: number, fn: () => void): () => void {
+    const timer: Timer = { at: this.elapsedMs + Math.max(0, ms), order: (this.#order += 1), loop, fn };
+    if (!loop.isDead) push(this.#timers, timer);
     return () => void (timer.fn = undefined);
   }
 
-  tell(who: string, event: string): void {
+  log(who: string, event: string): void {
     const line = `${Math.round(this.elapsedMs)} ${event}`;
     this.digest = hash(`${who} ${line}`, this.digest);
-    const lines = this.#told.get(who) ?? [];
-    this.#told.set(who, lines);
+    const lines = this.#logs.get(who) ?? [];
+    this.#logs.set(who, lines);
     lines.push(line);
     if (lines.length > SHOWN_EVENTS) lines.shift();
   }
 
   /** The last events of each process. */
-  get told(): ReadonlyMap<string, readonly string[]> {
-    return this.#told;
+  get logs(): ReadonlyMap<string, readonly string[]> {
+    return this.#logs;
   }
 
   /** Goes on until something settles; throws `Stuck` when it cannot. */
@@ -132,14 +132,14 @@ export class Scheduler {
   #next(): (() => void) | undefined {
     for (;;) {
       // C2
-      const able = [...this.#lanes].filter((lane) => !lane.isPaused && lane.queue.length > 0);
+      const able = [...this.#loops].filter((loop) => !loop.isPaused && loop.queue.length > 0);
       if (able.length > 0) return able[able.length === 1 ? 0 : this.#chance.below(able.length)]!.queue.shift()!;
       const timer = pop(this.#timers);
       if (timer === undefined) return undefined;
-      if (timer.fn === undefined || timer.lane.isDead) continue;
+      if (timer.fn === undefined || timer.loop.isDead) continue;
       this.elapsedMs = Math.max(this.elapsedMs, timer.at);
       const { fn } = timer;
-      timer.lane.queue.push(() => timer.fn === fn && fn());
+      timer.loop.queue.push(() => timer.fn === fn && fn());
     }
   }
 }

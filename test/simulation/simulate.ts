@@ -17,7 +17,7 @@ import { graphOutcome } from "./parts/graphs.ts";
 import { partOf, PARTS } from "./parts/index.ts";
 import { SimProcess } from "./process.ts";
 import { rollBack } from "./rollbacks.ts";
-import { Scheduler, START_MS, Stuck, type Lane } from "./scheduler.ts";
+import { Scheduler, START_MS, Stuck, type EventLoop } from "./scheduler.ts";
 import { openRemoteStores, type RemoteHost } from "./remote-stores.ts";
 import { openSqliteStores } from "./sqlite-stores.ts";
 import type { SimStores, StoreName, StoresHost } from "./stores.ts";
@@ -61,7 +61,7 @@ export interface SimReport {
   readonly vanished: number;
   /** How graphs ended, by run. */
   readonly outcomes: ReadonlyMap<string, string>;
-  readonly told: ReadonlyMap<string, readonly string[]>;
+  readonly logs: ReadonlyMap<string, readonly string[]>;
 }
 
 const MAX_STEPS = 400_000;
@@ -72,7 +72,7 @@ const SHOWN_ENTRIES = 50;
 /** Where parts of workloads send messages to. */
 const DESTINATIONS = ["outside", "mail", "somewhere"];
 /** M1. How long a run may take to its end when nothing goes wrong any more. */
-const PATIENCE_MS = 180_000;
+const QUIET_MS = 180_000;
 
 class World {
   readonly scheduler: Scheduler;
@@ -81,7 +81,7 @@ class World {
   readonly outside = new Outside();
   readonly problems: string[] = [];
   readonly outcomes = new Map<string, string>();
-  readonly lane: Lane;
+  readonly loop: EventLoop;
   readonly #options: SimOptions & { readonly scenario: readonly string[] };
   readonly #chance: RandomSource;
   readonly workers: number;
@@ -101,13 +101,13 @@ class World {
     this.#chance = stream(seed, "world");
     this.scheduler = new Scheduler(stream(seed, "schedule"));
     this.faults = new Faults(seed, { kinds: options.faults, always: options.always, keep: options.keep });
-    this.lane = this.scheduler.lane("world");
+    this.loop = this.scheduler.createLoop("world");
     const drawn = between(this.#chance, 1, 3);
     this.workers = options.workers ?? drawn;
     this.#leaseMs = this.#chance.pick([600, 1_500, 3_000]);
   }
 
-  /** The whole life of the world. */
+  /** The whole instance of the world. */
   async live(): Promise<void> {
     const { seed } = this.#options;
     const chance = this.#chance;
@@ -127,22 +127,22 @@ class World {
       concurrency,
       workMs: (work: RandomSource) => (work.happens(0.3) ? 0 : work.unit() * (work.happens(0.2) ? 1_000 : 100)),
       open: stores.open,
-      warned: (process: string, message: string) => this.scheduler.tell(process, `warns: ${message.slice(0, 120)}`),
+      warned: (process: string, message: string) => this.scheduler.log(process, `warns: ${message.slice(0, 120)}`),
     };
     this.#processes = Array.from({ length: this.workers }, (_, n) => new SimProcess(host, `p${n + 1}`));
-    const client = new Client(this.scheduler.lane("client"), stream(seed, "client"), this.#processes);
+    const client = new Client(this.scheduler.createLoop("client"), stream(seed, "client"), this.#processes);
     client.isSettled = !this.faults.intensity.has("rollback");
     for (const process of this.#processes) void this.#supervise(process);
     void this.#makeTrouble(stores, client);
     const driven = Promise.all(this.parts.map((part) => part.drive(client)));
     driven.catch(() => {});
-    await this.lane.sleep(between(chance, 2_000, 10_000));
+    await this.loop.sleep(between(chance, 2_000, 10_000));
     this.#calmDown();
     client.isSettled = true;
     if (this.rollbacks > 0) {
       await stores.reopen();
       // Time for whoever stood still to notice what others have noticed.
-      await this.lane.sleep(2 * this.#leaseMs);
+      await this.loop.sleep(2 * this.#leaseMs);
     }
     await driven;
     await client.repeated();
@@ -173,12 +173,12 @@ class World {
     const { seed, store, mode = "rc", wrap, wrapBackend } = this.#options;
     const chance = stream(seed, "store");
     const host: StoresHost = {
-      lane: this.lane,
+      loop: this.loop,
       random: storeRandom(chance),
       faults: this.faults,
       latency: stream(seed, "latency"),
       witness: this.ledger,
-      pause: (lane) => this.#pause(lane),
+      pause: (loop) => this.#pause(loop),
       wrap,
     };
     if (store === "sqlite") return openSqliteStores(host);
@@ -192,46 +192,46 @@ class World {
       await process.start();
       await process.gone();
       if (this.#isOver) return;
-      await this.lane.sleep(this.faults.isQuiet ? 10 : chance.below(chance.happens(0.2) ? 3_000 : 300));
+      await this.loop.sleep(this.faults.isQuiet ? 10 : chance.below(chance.happens(0.2) ? 3_000 : 300));
     }
   }
 
   /** Kills, pauses and closes processes, and sets clocks. */
   async #makeTrouble(stores: SimStores, client: Client): Promise<void> {
-    const { faults, lane } = this;
+    const { faults, loop } = this;
     while (!faults.isQuiet) {
-      await lane.sleep(TICK_MS);
+      await loop.sleep(TICK_MS);
       const one = (kind: Fault): SimProcess => faults.draw(kind).pick(this.#processes);
       if (faults.happens("kill", 0.15)) one("kill").kill("killed");
       if (faults.happens("drain", 0.1)) void one("drain").close();
-      if (faults.happens("pause", 0.15)) this.#pause(one("pause").lane);
+      if (faults.happens("pause", 0.15)) this.#pause(one("pause").loop);
       if (faults.happens("clock", 0.15)) this.#jump(faults.draw("clock"));
       if (faults.happens("rollback", 0.2)) await this.#rollBack(stores, client);
     }
   }
 
   async #rollBack(stores: SimStores, client: Client): Promise<void> {
-    const { scheduler, lane, ledger, faults } = this;
+    const { scheduler, loop, ledger, faults } = this;
     const leastMs = Math.ceil(this.#leaseMs / BEATS_PER_LEASE);
-    const gone = await rollBack({ scheduler, lane, stores, ledger, client, leastMs }, faults.draw("rollback"));
+    const gone = await rollBack({ scheduler, loop, stores, ledger, client, leastMs }, faults.draw("rollback"));
     if (gone === undefined) return;
     this.rollbacks += 1;
     this.vanished += gone;
   }
 
   /** As `SIGSTOP` does, and later `SIGCONT`. */
-  #pause(lane: Lane | undefined): void {
+  #pause(loop: EventLoop | undefined): void {
     const ms = this.faults.draw("pause").unit() * 3 * this.#leaseMs;
-    if (lane === undefined || lane.isPaused) return;
-    lane.isPaused = true;
-    lane.tell(`is paused for ${Math.round(ms)}`);
-    this.lane.timers.set(ms, () => this.#goOn(lane));
+    if (loop === undefined || loop.isPaused) return;
+    loop.isPaused = true;
+    loop.log(`is paused for ${Math.round(ms)}`);
+    this.loop.timers.set(ms, () => this.#resume(loop));
   }
 
-  #goOn(lane: Lane): void {
-    if (!lane.isPaused) return;
-    lane.isPaused = false;
-    if (!lane.isDead) lane.tell("goes on");
+  #resume(loop: EventLoop): void {
+    if (!loop.isPaused) return;
+    loop.isPaused = false;
+    if (!loop.isDead) loop.log("goes on");
   }
 
   /** Of a machine, or of the database's own. */
@@ -239,20 +239,20 @@ class World {
     const machine = chance.pick([undefined, ...this.#processes]);
     const ms = Math.round((chance.unit() - 0.5) * chance.pick([200, 5_000, 7_200_000]));
     if (machine !== undefined) return machine.setClock(ms);
-    this.lane.skewMs += ms;
-    this.lane.tell(`clock jumps by ${ms}`);
+    this.loop.skewMs += ms;
+    this.loop.log(`clock jumps by ${ms}`);
   }
 
   /** M1 */
   #calmDown(): void {
-    this.lane.tell("quiet from now on");
+    this.loop.log("quiet from now on");
     this.faults.isQuiet = true;
-    for (const { lane } of this.#processes) if (lane !== undefined) this.#goOn(lane);
+    for (const { loop: loop } of this.#processes) if (loop !== undefined) this.#resume(loop);
   }
 
   async #comeToRest({ calm }: SimStores, client: Client): Promise<void> {
     const isWaitedFor = (): boolean => this.parts.some((part) => part.isWaitedFor?.() === true);
-    for (const until = this.scheduler.elapsedMs + PATIENCE_MS; this.scheduler.elapsedMs < until;) {
+    for (const until = this.scheduler.elapsedMs + QUIET_MS; this.scheduler.elapsedMs < until;) {
       const live = [...(await readAll(calm)).keys()].filter(({ status }) => !hasEnded(status));
       const blocked = live.filter(({ status }) => status === "blocked");
       if (live.some(({ status }) => status === "determinism_violation")) return;
@@ -265,7 +265,7 @@ class World {
           .ask(`resume ${id}`, async (core) => (await core.get(definition as never, id).resume(), true))
           .catch(() => {});
       if (live.length === 0 && (await calm.info()).outbox.pending === 0 && !isWaitedFor()) return;
-      await this.lane.sleep(live.length === 0 && !isWaitedFor() ? 100 : 500);
+      await this.loop.sleep(live.length === 0 && !isWaitedFor() ? 100 : 500);
     }
   }
 
@@ -295,19 +295,19 @@ class World {
       );
       if (verdict.status !== "same") this.problems.push(`I25 run ${id}: ${JSON.stringify(verdict).slice(0, 300)}`);
     }
-    this.scheduler.tell("end", [...all.keys()].map(({ id, chain, status }) => `${id} ${chain} ${status}`).join());
+    this.scheduler.log("end", [...all.keys()].map(({ id, chain, status }) => `${id} ${chain} ${status}`).join());
   }
 
   /** How the runs stand that have not ended, or are not as they should be, for whoever looks into it. */
   async #tellLive({ calm }: SimStores, all: Awaited<ReturnType<typeof readAll>>): Promise<void> {
     for (const { worker, name, until } of await calm.listWorkers())
-      this.scheduler.tell("store", `worker ${worker} ${name} until ${until - START_MS}`);
+      this.scheduler.log("store", `worker ${worker} ${name} until ${until - START_MS}`);
     for (const [{ run, id, status, read, arrivals }, journal] of all) {
       if (hasEnded(status) && !this.problems.some((problem) => problem.includes(` ${id} `))) continue;
       const [pulse] = await calm.readProgress([run]);
-      this.scheduler.tell("store", `${id} ${status} token ${pulse?.token ?? "none"} read ${read} of ${arrivals}`);
+      this.scheduler.log("store", `${id} ${status} token ${pulse?.token ?? "none"} read ${read} of ${arrivals}`);
       for (const { seq, type, command, data } of journal.slice(0, SHOWN_ENTRIES))
-        this.scheduler.tell(id, `${seq} ${type} ${command} ${data.slice(0, 80)}`);
+        this.scheduler.log(id, `${seq} ${type} ${command} ${data.slice(0, 80)}`);
     }
   }
 }
@@ -361,7 +361,7 @@ async function simulateOnce(options: SimOptions & { readonly scenario: readonly 
     rollbacks: world.rollbacks,
     vanished: world.vanished,
     outcomes: world.outcomes,
-    told: scheduler.told,
+    logs: scheduler.logs,
   };
 }
 

@@ -9,39 +9,39 @@ import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { Store } from "../../src/kernel/index.ts";
 import { fastFolder } from "../servers/server.ts";
 import { failed, isIdle, processStore, type Passage, type Witness } from "./process-store.ts";
-import type { Life, OpenedStore } from "./process.ts";
+import type { ProcessInstance, OpenedStore } from "./process.ts";
 import { SqliteHistory } from "./sqlite-history.ts";
 import { crashPoint, latency, type SimStores, type StoresHost } from "./stores.ts";
 
 /** What others notice, beside what is written by `write`. */
-const TELLS: ReadonlySet<string> = new Set(["transact", "registerWorker", "renewLease", "releaseWorker"]);
+const NOTICED_METHODS: ReadonlySet<string> = new Set(["transact", "registerWorker", "renewLease", "releaseWorker"]);
 const BACK_UP_EVERY_MS = 400;
 
 export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
-  const { lane, random } = host;
+  const { loop: loop, random } = host;
   const file = host.faults.intensity.has("rollback") ? new SharedFile() : undefined;
   const openRaw = ({
     timers,
     random: its,
-  }: Pick<StoresHost, "random"> & Pick<Life["lane"], "timers">): Promise<Store> =>
+  }: Pick<StoresHost, "random"> & Pick<ProcessInstance["loop"], "timers">): Promise<Store> =>
     openSqliteStore({
       path: file?.path ?? ":memory:",
       durability: "relaxed",
       // All processes are on one machine.
-      clock: lane.clock,
+      clock: loop.clock,
       // Nothing of the store's own waits: it is never busy.
       timers,
       random: its,
     });
-  const raw = await openRaw({ timers: lane.timers, random });
+  const raw = await openRaw({ timers: loop.timers, random });
   file?.begin();
   let changes = 0;
   const counting: Witness = {
     get epoch() {
       return host.witness.epoch;
     },
-    began: (lane) => host.witness.began(lane),
-    noticed: (lane) => host.witness.noticed(lane),
+    began: (loop) => host.witness.began(loop),
+    noticed: (loop) => host.witness.noticed(loop),
     wrote(process, write, outcome) {
       if (isIdle(write, outcome)) return;
       changes += 1;
@@ -54,34 +54,34 @@ export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
     kind: "sqlite",
     calm: raw,
     database: sqlite,
-    async open(life: Life): Promise<OpenedStore> {
+    async open(instance: ProcessInstance): Promise<OpenedStore> {
       let seen = changes;
       const passage: Passage = {
         async before(method, isWrite) {
-          await latency(host, life);
-          if (isWrite) await crashPoint(host, life, `before ${method}`);
-          if (host.faults.happens("cut", 0.01)) throw failed(life, method);
+          await latency(host, instance);
+          if (isWrite) await crashPoint(host, instance, `before ${method}`);
+          if (host.faults.happens("cut", 0.01)) throw failed(instance, method);
         },
         async after(method, isWrite) {
-          if (TELLS.has(method)) changes += 1;
-          if (isWrite) await crashPoint(host, life, `after ${method}`);
-          await latency(host, life);
-          if (isWrite && host.faults.happens("unknown", 0.02)) throw failed(life, `after ${method}`);
+          if (NOTICED_METHODS.has(method)) changes += 1;
+          if (isWrite) await crashPoint(host, instance, `after ${method}`);
+          await latency(host, instance);
+          if (isWrite && host.faults.happens("unknown", 0.02)) throw failed(instance, `after ${method}`);
         },
-        hasChanged() {
+        pollChanges() {
           const changed = seen !== changes;
           seen = changes;
           return changed;
         },
         close: () => Promise.resolve(),
       };
-      const own = file === undefined ? raw : await openRaw({ timers: life.lane.timers, random: life.random });
+      const own = file === undefined ? raw : await openRaw({ timers: instance.loop.timers, random: instance.random });
       if (own !== raw) opened.push(own);
-      const wrapped = host.wrap?.(own, life) ?? own;
-      return { store: processStore(wrapped, life, passage, counting), kill: () => {} };
+      const wrapped = host.wrap?.(own, instance) ?? own;
+      return { store: processStore(wrapped, instance, passage, counting), kill: () => {} };
     },
     rollBack(draws, leastMs) {
-      const backups = file?.history?.before(lane.clock.monotonic() - leastMs) ?? [];
+      const backups = file?.history?.before(loop.clock.monotonic() - leastMs) ?? [];
       if (backups.length === 0) return undefined;
       const backup = draws.pick(backups);
       file!.history!.restore(backup);
@@ -89,7 +89,7 @@ export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
       return `restore of a backup made at ${Math.round(backup.atMs)}`;
     },
     async reopen() {
-      stores.calm = await openRaw({ timers: lane.timers, random });
+      stores.calm = await openRaw({ timers: loop.timers, random });
       opened.push(stores.calm);
     },
     async close() {
@@ -117,9 +117,9 @@ class SharedFile implements Disposable {
   }
 }
 
-async function backUpNowAndThen({ lane, faults }: StoresHost, file: SharedFile): Promise<void> {
+async function backUpNowAndThen({ loop: loop, faults }: StoresHost, file: SharedFile): Promise<void> {
   while (!faults.isQuiet) {
-    file.history?.backUp(lane.clock.monotonic());
-    await lane.sleep(BACK_UP_EVERY_MS);
+    file.history?.backUp(loop.clock.monotonic());
+    await loop.sleep(BACK_UP_EVERY_MS);
   }
 }

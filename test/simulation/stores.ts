@@ -5,22 +5,22 @@ import type { Database, Store } from "../../src/kernel/index.ts";
 import type { RandomSource } from "../replay/random-source.ts";
 import type { Faults } from "./faults.ts";
 import type { Witness } from "./process-store.ts";
-import type { Life, OpenedStore } from "./process.ts";
-import type { Lane } from "./scheduler.ts";
+import type { ProcessInstance, OpenedStore } from "./process.ts";
+import type { EventLoop } from "./scheduler.ts";
 
 export type StoreName = "sqlite" | "remote";
 
 export interface StoresHost {
   /** Of the world itself: never killed, never paused. */
-  readonly lane: Lane;
+  readonly loop: EventLoop;
   readonly random: Random;
   readonly faults: Faults;
   readonly latency: RandomSource;
   readonly witness: Witness;
   /** Lets a process stand still for longer than its lease, right where it is. */
-  pause(lane: Lane): void;
+  pause(loop: EventLoop): void;
   /** A mutant: the same store with one promise broken. */
-  readonly wrap?: ((store: Store, life: Life) => Store) | undefined;
+  readonly wrap?: ((store: Store, instance: ProcessInstance) => Store) | undefined;
 }
 
 export interface SimStores {
@@ -29,7 +29,7 @@ export interface SimStores {
   calm: Store;
   /** What `ctx.tx` is asked for. */
   readonly database: Database<any>;
-  open(life: Life): Promise<OpenedStore>;
+  open(instance: ProcessInstance): Promise<OpenedStore>;
   /**
    * The database returns to its state after an earlier commit; answers how. A restore goes back by `leastMs` or more.
    * Undefined: there is nothing to go back to.
@@ -50,15 +50,15 @@ export function latencyMs({ latency: chance, faults }: Pick<StoresHost, "latency
   return size * 4;
 }
 
-export async function latency(host: StoresHost, life: Life): Promise<void> {
+export async function latency(host: StoresHost, instance: ProcessInstance): Promise<void> {
   const ms = latencyMs(host);
-  if (ms > 0) await life.lane.sleep(ms);
+  if (ms > 0) await instance.loop.sleep(ms);
 }
 
 /** Right before or after something is written: the worst moments to die, or to stand still. */
-export async function crashPoint(host: StoresHost, life: Life, where: string): Promise<void> {
-  if (host.faults.happens("kill", 0.02)) return life.die(where);
+export async function crashPoint(host: StoresHost, instance: ProcessInstance, where: string): Promise<void> {
+  if (host.faults.happens("kill", 0.02)) return instance.die(where);
   if (!host.faults.happens("pause", 0.03)) return;
-  host.pause(life.lane);
-  await life.lane.sleep(0);
+  host.pause(instance.loop);
+  await instance.loop.sleep(0);
 }

@@ -1,4 +1,4 @@
-// Completions keep hot rows in memory within a transaction. Nobody may notice: the same writes, in whatever batches, have
+// Completion batches: completions keep rows in memory within a transaction (flow-rows.R1). The same writes, in any batches, must have
 // the same outcomes and leave the same tables.
 
 import { DatabaseSync } from "node:sqlite";
@@ -24,10 +24,10 @@ import { message, newRun } from "../../src/testing/store-cases/store-actions.ts"
 
 const NODES = ["a", "b", "c", "d", "e", "saved", "saved[0]", "saved[1]", "saved[2]", "saved[3]"];
 const RUNS = 3;
-/** The number that is drawn where all bytes are zero. */
+/** The worker number from random bytes that are all zero. */
 const WORKER = 2 ** 48;
 
-/** Every node is leased by the commit that queues it, under a token that follows from its name: so writes can be made up in advance. */
+/** Every node is leased by the commit that queues it, with a token derived from its name, so that writes can be generated in advance. */
 function tokenOf(run: number, node: string): string {
   return `${run} ${node}`;
 }
@@ -37,7 +37,7 @@ function draws(seed: bigint) {
   return (max: number): number => drawInt(seed, "batches", index++, max);
 }
 
-/** Many are stale, some overflow: the store must not care. */
+/** Many are stale, some overflow. */
 function randomWrites(seed: bigint): readonly Write[] {
   const draw = draws(seed);
   const leased = (run: number, node: string) => ({ ...NODE, claim: { worker: WORKER, token: tokenOf(run, node) } });
@@ -141,7 +141,7 @@ async function applied(writes: readonly Write[], batchSize: () => number): Promi
   }
 }
 
-/** What is made up has nodes that end twice, runs that nothing wakes, and turns that bring arrivals without an entry. */
+/** Problems that generated writes cause: nodes that end twice, runs that nothing wakes, and arrivals without an entry. */
 function isOfTheStory(invariant: string): boolean {
   return !/^I(2|7|8|14|17|18|23) /.test(invariant);
 }

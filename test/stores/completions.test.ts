@@ -1,4 +1,4 @@
-// Completions as the file sees them: the SQL of one commit (ACC 16), and damage that `check` must name.
+// Completions on SQLite: the statements of one commit, and damage that `check` must report.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,7 +44,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The statements of what `act` does, by name, those that only look in brackets. */
+/** The names of the statements that `act` runs; reads are in brackets. */
 async function traced(act: () => Promise<unknown>): Promise<readonly string[]> {
   const names: string[] = [];
   const sql = session.connection.sql as Record<string, StatementSync>;
@@ -88,7 +88,7 @@ test("a completion runs its statements in one order: run, fence, entries, arriva
     "setFlowHead",
     "commit",
   ]);
-  // The last arrival: counted, and only then queued.
+  // The last arrival is counted before the node is queued.
   expect(await traced(() => commit(store, completed(y, [arrival("j", "y", 2)])))).toEqual([
     "begin",
     "stamp",
@@ -173,7 +173,7 @@ async function afterDoing(sql: string): Promise<readonly Problem[]> {
   return store.check();
 }
 
-/** A run whose join waits for one more, and whose spread has an item ended, one in the queue and one to come. */
+/** A run whose join requires one more arrival, and whose spread has one ended, one queued and one future item. */
 async function startHalf(): Promise<void> {
   const arrivals = ["x", "y"].map((name) => arrival(name, "input", 1, { cause: undefined }));
   await startFlow(store, worker, "import-1", { ...spreadOf(3, 1), arrivals });
@@ -192,10 +192,10 @@ test.each([
   ["a counter that is too high", "update readiness set completed = 3 where node = 'j'", "I2", "j"],
   ["an arrival that vanished", "delete from arrivals where target = 'saved'", "I2", "saved"],
   [
-    "an arrival nobody counts",
-    "insert into arrivals values ((select run from runs), 'nobody', 'x', -1, 0, 1)",
+    "an arrival without a counter",
+    "insert into arrivals values ((select run from runs), 'unknown', 'x', -1, 0, 1)",
     "I2",
-    "nobody",
+    "unknown",
   ],
   ["a cursor beyond its items", "update readiness set queued = 4 where node = 'saved'", "I2", "saved"],
   ["an arrival without a cause", "update arrivals set seq = 99 where target = 'j'", "I5", "j"],

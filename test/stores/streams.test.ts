@@ -1,4 +1,4 @@
-// What the store cases cannot see of streams: damage, and generations.
+// Streams on SQLite: damage and generations, which the store cases do not cover.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -89,7 +89,7 @@ test("checkpoints with the same value share it, and forks with the same versions
   await threads.put(checkpoint("1", { channels: [fresh("a", 1, '"left"'), fresh("b", 1, '"b"')] }));
   const [, b] = (await threads.findChannels(key("1")))!;
   await threads.put(checkpoint("2", { parent: "1", channels: [fresh("a", 1, '"right"'), b!] }));
-  // Named as old and with no parent to look at: the value decides which of the two it is.
+  // Marked as old and without a parent: the value decides which of the two it is.
   await threads.put(checkpoint("3", { channels: [fresh("a", 1, '"left"', true), fresh("b", 1, '"b"', true)] }));
   await threads.put(checkpoint("4", { channels: [fresh("a", 1, '"right"', true), fresh("c", 1, '"never"', true)] }));
   expect(await valuesOf(threads, "1")).toEqual({ a: '"left"', b: '"b"' });
@@ -161,7 +161,7 @@ test("a removed thread leaves no rows, and other threads keep theirs", async () 
     ["langgraph_writes", 1],
   ] as const)
     expect(count(path, table), table).toBe(rows);
-  // Whoever read its values before cannot name them any more.
+  // A client that read its values before cannot refer to them any more.
   expect(await threads.put(checkpoint("2", { channels: named! }))).toEqual({ status: "gone" });
   expect(await threads.find(key("2"))).toBeUndefined();
 });

@@ -93,7 +93,7 @@ test.each<[Name, string]>([
   expect(planOf(name)).not.toContain("TEMP B-TREE");
 });
 
-/** Statements that look at everything on purpose; `oldFamilies` and `countStatuses` a window at a time, suspects are few. */
+/** Statements that scan on purpose: `oldFamilies` and `countStatuses` scan a window at a time, and suspects are few. */
 const SCANS: readonly Name[] = [
   "deleteOldWriters",
   "workers",

@@ -1,4 +1,4 @@
-// What a claim costs in a crowded queue, seen from the file itself.
+// The cost of a claim on a long queue, measured on the file.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A store with a queue and ready items in it, one run's, written at once. */
+/** A store with a queue and many ready items of one run, inserted with SQL. */
 async function createCrowd(limits: QueueLimits, keys: (n: number) => string, count: number) {
   const folder = mkdtempSync(join(tmpdir(), "reprise-lines-"));
   folders.push(folder);
@@ -84,7 +84,7 @@ async function quickestClaim(count: number): Promise<number> {
 
 test("a claim on a full queue costs the same with a hundred thousand ready items as with twenty", async () => {
   const [few, many] = [await quickestClaim(20), await quickestClaim(100_000)];
-  // A walk over the rows takes 10 ms, fifty times as long as such a claim.
+  // A scan of the rows takes 10 ms, fifty times as long as such a claim.
   expect(many).toBeLessThan(10 * few + 0.5);
 });
 

@@ -23,7 +23,7 @@ import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 import { pragma } from "./version.ts";
 
-/** Looks again at once where others wait. */
+/** Retries without delays. */
 const hasty = {
   clock: systemClock,
   timers: { ...systemTimers, set: (_ms: number, wake: () => void) => systemTimers.set(0, wake) },
@@ -60,7 +60,7 @@ test("a new file and its folder are readable by their owner only", async () => {
   expect(statSync(join(folder, "a", "b")).mode & 0o777).toBe(0o700);
 });
 
-/** The text of a module that opens the store in a process of its own. */
+/** The source of a module that opens the store in another process. */
 function opening(then: string): string {
   const url = (file: string): string => pathToFileURL(join(import.meta.dirname, file)).href;
   return `
@@ -182,7 +182,7 @@ test("without migrate a missing or empty file is refused and not created", async
 
 test.runIf(process.platform === "linux")("a network file system is refused", () => {
   expect(() => refuseNetwork("/", "/store.db", 0x6969)).toThrow(expect.objectContaining({ code: "STORE_LOCATION" }));
-  // Linux answers the magic of CIFS as a negative number.
+  // Linux returns the magic of CIFS as a negative number.
   expect(() => refuseNetwork("/", "/store.db", 0xff534d42 | 0)).toThrow(/CIFS/);
   expect(() => refuseNetwork("/", "/store.db", 0xef53)).not.toThrow();
 });

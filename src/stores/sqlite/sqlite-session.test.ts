@@ -35,7 +35,7 @@ const register = (name: string): Promise<unknown> =>
 const names = (): Promise<string[]> =>
   session.read("Reading", (sql) => (sql.workers.all() as { name: string }[]).map(({ name }) => name));
 
-/** The next COMMIT of this connection fails as a failing disk makes it fail. */
+/** Makes the next COMMIT of this connection fail like a failing disk. */
 function breakCommit(when: "before it happens" | "after it happened", errcode: number): void {
   const { commit } = session.connection.sql;
   const run = commit.run.bind(commit);
@@ -134,7 +134,7 @@ for (const part of ["-wal", "-shm"])
         });
       expect(readFileSync(path)).toEqual(before);
       if (part === "-shm" || how === "replaced") expect(readFileSync(`${path}-wal`)).toEqual(log);
-      // Ending as the message says loses nothing.
+      // Following the message loses nothing.
       await session.close();
       session = await open();
       expect(await names()).toEqual(["first"]);
@@ -177,7 +177,7 @@ test("opening a file a second time in a process does not release the locks of th
   await register("first");
   const second = await open();
   const run = promisify(execFile);
-  // What every other process does that wants the file for itself.
+  // Takes an exclusive lock, as another process would.
   const program = `const { DatabaseSync } = require("node:sqlite"); const db = new DatabaseSync(process.argv[1], { timeout: 0 });
     db.exec("pragma locking_mode = exclusive");
     try { db.prepare("select * from workers").all(); console.log("has it"); } catch (error) { console.log(error.errcode); }`;

@@ -1,4 +1,4 @@
-// The store as a whole: what the shared store cases cannot see, because it needs the file, a second connection or damage.
+// SQLite store: tests that need the file, a second connection or damage, which the shared store cases do not have.
 
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,7 +39,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-// ── runs to look at ──
+// ── helpers ──
 
 function startWrite(id: string): StartWrite {
   const run = { id, definition: "checkout", kind: "workflow", version: 1, priority: 0, tags: [] } as const;
@@ -151,7 +151,7 @@ test("the rows of a run with very many items are swept in several transactions",
   await commit(wide, END, "completed");
   expect((await store.info()).items.ready).toBe(1_500);
   expect(await store.check()).toEqual([]);
-  // Nobody gets one of them meanwhile.
+  // None of them can be claimed in the meantime.
   expect(await store.write([{ write: "claim-items", worker, tokens: ["a", "b"], names: ["charge"] }])).toEqual([
     { items: [], nextAt: undefined, held: false },
   ]);
@@ -340,7 +340,7 @@ test("a check reads one snapshot while other connections write", async () => {
   expect(more).toBeGreaterThan(1);
 });
 
-// ── care ──
+// ── maintenance ──
 
 test("a backup made while two connections write ends, and is one snapshot", async () => {
   const other = await open(path);
@@ -380,7 +380,7 @@ test("pruning deletes long journals and many runs in several transactions, and l
   expect((await store.info()).items).toEqual({ ready: 0, leased: 0, delayed: 0 });
 });
 
-// ── leases under clocks that disagree ──
+// ── leases with different clocks ──
 
 test("a lease counts from the highest time of all writers", async () => {
   const ahead = await openSqliteStore({

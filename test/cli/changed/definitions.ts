@@ -1,4 +1,4 @@
-// The same workflow after somebody has changed it.
+// The same workflow after a change of its code.
 
 import { task, workflow } from "reprise";
 

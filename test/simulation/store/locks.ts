@@ -12,7 +12,7 @@ interface Waiter {
   readonly mode: LockMode;
   readonly done: (got: Got) => void;
 }
-interface Held {
+interface HeldLock {
   readonly holders: Map<Owner, LockMode>;
   readonly waiters: Waiter[];
 }
@@ -20,7 +20,7 @@ interface Held {
 export type Got = "got" | "deadlock" | "ended";
 
 export class Locks {
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldLock>();
   readonly #byOwner = new Map<Owner, Set<string>>();
   readonly #waiting = new Map<Owner, string>();
 
@@ -82,13 +82,13 @@ export class Locks {
     }
   }
 
-  #heldOf(name: string): Held {
+  #heldOf(name: string): HeldLock {
     let held = this.#held.get(name);
     if (held === undefined) this.#held.set(name, (held = { holders: new Map(), waiters: [] }));
     return held;
   }
 
-  #grant(name: string, held: Held, owner: Owner, mode: LockMode): void {
+  #grant(name: string, held: HeldLock, owner: Owner, mode: LockMode): void {
     held.holders.set(owner, mode);
     let names = this.#byOwner.get(owner);
     if (names === undefined) this.#byOwner.set(owner, (names = new Set()));
@@ -96,7 +96,7 @@ export class Locks {
   }
 
   /** R1 */
-  #wake(name: string, held: Held): void {
+  #wake(name: string, held: HeldLock): void {
     for (let next = held.waiters[0]; next !== undefined; next = held.waiters[0]) {
       if (isExcluded(held, next.owner, next.mode)) return;
       held.waiters.shift();
@@ -107,9 +107,9 @@ export class Locks {
     if (held.holders.size === 0) this.#held.delete(name);
   }
 
-  #wouldCircle(owner: Owner, wanted: Held): boolean {
+  #wouldCircle(owner: Owner, wanted: HeldLock): boolean {
     const seen = new Set<Owner>();
-    const leadsBack = (held: Held, asking: Owner): boolean => {
+    const leadsBack = (held: HeldLock, asking: Owner): boolean => {
       // Those who have it, and those before in line.
       const before = held.waiters.findIndex((waiter) => waiter.owner === asking);
       const line = held.waiters.slice(0, before === -1 ? undefined : before).map((waiter) => waiter.owner);
@@ -127,7 +127,7 @@ export class Locks {
   }
 }
 
-function isExcluded(held: Held, owner: Owner, mode: LockMode): boolean {
+function isExcluded(held: HeldLock, owner: Owner, mode: LockMode): boolean {
   for (const [holder, has] of held.holders)
     if (holder !== owner && (mode === "update" || has === "update")) return true;
   return false;

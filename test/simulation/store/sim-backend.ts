@@ -19,7 +19,7 @@ import {
   type Connection,
   type Query,
 } from "../../../src/stores/remote/index.ts";
-import { GivenUp, SimDatabase, type Isolation, type SimTransaction } from "./sim-database.ts";
+import { TransactionAborted, SimDatabase, type Isolation, type SimTransaction } from "./sim-database.ts";
 
 export type SimCall = "connect" | "query" | "read" | "commit" | "rollback" | "small";
 /** Where time may pass, or a connection be cut: on the way there, between statements, around COMMIT, on the way back. */
@@ -111,7 +111,7 @@ export class SimBackend implements Backend {
   readonly kind = "simulated";
   readonly server: SimServer;
   readonly wire: SimWire;
-  readonly #pool = new Set<SimLink>();
+  readonly #pool = new Set<SimConnection>();
   #isDead = false;
 
   constructor(server: SimServer, wire: SimWire) {
@@ -124,10 +124,10 @@ export class SimBackend implements Backend {
     return this.#isDead;
   }
 
-  async connect(): Promise<SimLink> {
+  async connect(): Promise<SimConnection> {
     if (this.#isDead) return never;
     await this.wire.pass("connect", "before");
-    const connection = new SimLink(this, this.server.newWriter());
+    const connection = new SimConnection(this, this.server.newWriter());
     this.#pool.add(connection);
     await this.wire.pass("connect", "after");
     if (this.#isDead) return never;
@@ -222,7 +222,7 @@ export class SimBackend implements Backend {
     for (const connection of this.#pool) connection.break();
   }
 
-  forget(connection: SimLink): void {
+  forget(connection: SimConnection): void {
     this.#pool.delete(connection);
   }
 
@@ -238,11 +238,11 @@ export class SimBackend implements Backend {
 /** The mark of a writer that may not write any more. */
 const CLOSED = -1;
 
-function simLink(connection: Connection): SimLink {
-  return connection as SimLink;
+function simLink(connection: Connection): SimConnection {
+  return connection as SimConnection;
 }
 
-export class SimLink implements Connection {
+export class SimConnection implements Connection {
   readonly writer: string;
   /** The identity of the server that this connection reached. */
   readonly server: string;
@@ -384,7 +384,7 @@ export class SimLink implements Connection {
     } catch (error) {
       this.#giveUp();
       if (backend.isDead) return never;
-      if (error instanceof GivenUp) throw new ConnectionError(error.why === "deadlock" ? "retry" : "lost");
+      if (error instanceof TransactionAborted) throw new ConnectionError(error.why === "deadlock" ? "retry" : "lost");
       if (error instanceof ConnectionError && error.reason === "lost") this.destroy();
       throw error;
     }
@@ -420,7 +420,8 @@ export class SimLink implements Connection {
       transaction.commit();
     } catch (error) {
       transaction.end();
-      if (error instanceof GivenUp && error.why !== "ended") return error.why === "conflict" ? "conflict" : "retry";
+      if (error instanceof TransactionAborted && error.why !== "ended")
+        return error.why === "conflict" ? "conflict" : "retry";
       throw error;
     }
     await wire.pass("commit", "applied");

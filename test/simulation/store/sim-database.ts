@@ -29,7 +29,7 @@ import { inKeyOrder, inOrder, matches, sameValue, SimTable, stored, type SimRow 
 export type Isolation = "serial" | "rc" | "rr";
 
 /** A deadlock, or the end of the transaction while it waited. */
-export class GivenUp extends Error {
+export class TransactionAborted extends Error {
   readonly why: "deadlock" | "ended" | "conflict";
   constructor(why: "deadlock" | "ended" | "conflict") {
     super(why);
@@ -207,7 +207,7 @@ export class SimTransaction {
 
   /** D1 */
   commit(): void {
-    if (this.#isEnded) throw new GivenUp(this.#why);
+    if (this.#isEnded) throw new TransactionAborted(this.#why);
     this.#database.apply(this.#own, this.#ownUser);
     this.end();
   }
@@ -221,19 +221,19 @@ export class SimTransaction {
   }
 
   async #begin(): Promise<void> {
-    if (this.#isEnded) throw new GivenUp(this.#why);
+    if (this.#isEnded) throw new TransactionAborted(this.#why);
     if (this.#isBegun) return;
     this.#isBegun = true;
     if (this.#database.isolation === "serial") await this.#take(WHOLE, "update");
   }
 
   async #take(name: string, mode: LockMode): Promise<void> {
-    if (this.#isEnded) throw new GivenUp(this.#why);
+    if (this.#isEnded) throw new TransactionAborted(this.#why);
     const got = this.#database.locks.take(name, this, mode);
     const became = typeof got === "string" ? got : await got;
     if (became === "got") return;
     this.end();
-    throw new GivenUp(became === "ended" ? this.#why : became);
+    throw new TransactionAborted(became === "ended" ? this.#why : became);
   }
 
   #plainRows(name: TableName): Iterable<SimRow> {
@@ -262,7 +262,7 @@ export class SimTransaction {
     const key = table.keyOf(row);
     // D3
     await this.#take(rowLock(table, key), "update");
-    if (this.#ownOrCommitted(table, key) !== undefined) throw new GivenUp("conflict");
+    if (this.#ownOrCommitted(table, key) !== undefined) throw new TransactionAborted("conflict");
     await this.#takeUnique(table, key, row);
     this.#keep(table, key, row);
   }
@@ -280,7 +280,7 @@ export class SimTransaction {
     if (expect.length > 0) {
       const before = stored(table.name, old![index]!, expect);
       if (row === undefined || !expect.every((column) => sameValue(row[column]!, before[column]!)))
-        throw new GivenUp("conflict");
+        throw new TransactionAborted("conflict");
     }
     // As in SQL: what is not there is not changed, and nobody says so.
     if (row === undefined) return;
@@ -300,7 +300,7 @@ export class SimTransaction {
       const isOwn = [...(taken ?? [])].some(
         ([other, its]) => other !== key && its !== undefined && table.uniqueOf(its).includes(name),
       );
-      if (isStill || isOwn) throw new GivenUp("conflict");
+      if (isStill || isOwn) throw new TransactionAborted("conflict");
     }
   }
 

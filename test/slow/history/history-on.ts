@@ -1,5 +1,5 @@
-// What must hold when a database loses committed history while workers and clients use it: what it lost is lost, and the
-// clients who wait for it are told; no run ever ends with another run's data. The same tests for each store.
+// Lost history: a database loses committed history while workers and clients use it. Clients that wait for lost runs get
+// STORE_ROLLED_BACK, and no run ends with another run's data. The same tests for each store.
 
 import { expect, test } from "vitest";
 import { createClient, createEngine, signal, workflow, type Client, type Run, type StoreSource } from "reprise";
@@ -19,7 +19,7 @@ class Shop implements AsyncDisposable {
   readonly subject: Subject;
   readonly history: History;
   readonly #engines: Client<any>[] = [];
-  /** Where `charge` of a run waits, by the run's card. */
+  /** The gate of `charge`, by the run's card. */
   readonly gates = new Map<string, Gate>();
   readonly #order;
 
@@ -62,7 +62,7 @@ class Shop implements AsyncDisposable {
     return client.get(this.#order, card).result({ timeout: PATIENCE });
   }
 
-  /** Resolves when each of these has been charged and waits for `go`. */
+  /** Resolves when each of these is charged and waits for `go`. */
   async charged(cards: readonly string[]): Promise<void> {
     const store = await openStore(this.subject);
     try {
@@ -89,7 +89,7 @@ class Shop implements AsyncDisposable {
 const resultOf = (card: string): unknown => [`charged ${card}`, `go ${card}`, `shipped to ${card}`];
 const cardsOf = (letter: string): readonly string[] => Array.from({ length: RUNS }, (_, n) => `${letter}${n}`);
 
-/** What became of each: its result, or the error's code and whether it names the run. */
+/** The result of each run, or the error's code and whether it names the run. */
 async function answers(cards: readonly string[], ask: (card: string) => Promise<unknown>): Promise<unknown> {
   const settled = await Promise.allSettled(cards.map(ask));
   return Object.fromEntries(
@@ -146,7 +146,7 @@ export function historyOn(kind: StoreKind): void {
     await store.close();
   });
 
-  test("a client that reads a run's end while it is lost is told so", { timeout: TIMEOUT_MS }, async () => {
+  test("a client that reads a run's end while it is lost gets STORE_ROLLED_BACK", { timeout: TIMEOUT_MS }, async () => {
     await using shop = await Shop.open(kind);
     await shop.engine(true);
     await shop.history.save();
@@ -159,7 +159,7 @@ export function historyOn(kind: StoreKind): void {
     expect(await answers(["v"], (card) => shop.result(client, card))).toEqual({ v: "STORE_ROLLED_BACK names v" });
   });
 
-  test("a run whose claim survived and whose completion did not is done again", { timeout: TIMEOUT_MS }, async () => {
+  test("a run whose claim survived and whose completion was lost runs again", { timeout: TIMEOUT_MS }, async () => {
     await using shop = await Shop.open(kind);
     const client = await shop.engine(false);
     await shop.engine(true);
@@ -172,13 +172,13 @@ export function historyOn(kind: StoreKind): void {
     gate.open();
     expect(await shop.result(client, "z")).toEqual(resultOf("z"));
     await shop.history.restore();
-    // Asked by a client who knows nothing of what it was told before.
+    // Another client, which has read nothing before.
     const other = await shop.engine(false);
     expect(await shop.result(other, "z")).toEqual(resultOf("z"));
   });
 
   test(
-    "workers whose registration was lost register again, each under its own number",
+    "workers whose registration was lost register again, each with a new number",
     { timeout: TIMEOUT_MS },
     async () => {
       await using shop = await Shop.open(kind);

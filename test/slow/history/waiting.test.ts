@@ -1,4 +1,4 @@
-// What clients that wait for something else than a run's end are told when the database goes back, and what workers declare again.
+// Waiting clients after a rollback of the store: updates and streams, and the queues that workers declare again.
 
 import { expect, test } from "vitest";
 import { createClient, createEngine, queue, signal, stream, task, update, workflow, type Client } from "reprise";
@@ -66,7 +66,7 @@ test("an update whose request is lost is rejected with STORE_ROLLED_BACK", TIMEO
   expect(await error).toMatchObject({ code: "STORE_ROLLED_BACK", details: { run: "one" } });
 });
 
-test("an update that is answered again after its answer was lost is answered", TIMEOUT, async () => {
+test("an update whose answer was lost gets the repeated answer", TIMEOUT, async () => {
   gates.now = createGate();
   await using bank = new Bank();
   const [worker, client] = [await bank.engine(true), await bank.engine(false)];
@@ -101,7 +101,7 @@ test("a reader of a stream never gets chunks of two histories", TIMEOUT, async (
   expect(words).toEqual(["three 1", "three 2"]);
 });
 
-test("queues keep their limits when the database goes back to before they were declared", TIMEOUT, async () => {
+test("queues keep their limits when the store is rolled back to before they were declared", TIMEOUT, async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.path}/shop.db`;
   const history = historyOf(store, folder.path);

@@ -7,7 +7,7 @@ function checkpoints(name: string, change: (checkpoint: NewCheckpoint, run: numb
   );
 }
 
-/** Answers `to` to a commit of checkpoints that was answered `from`. */
+/** Replaces the outcome `from` of a commit with checkpoints by `to`. */
 function saying(name: string, from: string, to: "already_committed" | "conflict" | "lease_lost"): Mutant {
   return answering(name, (outcome: Outcome, write: Write) => {
     const isOf = write.write === "turn" && write.checkpoints !== undefined;

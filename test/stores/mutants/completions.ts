@@ -29,7 +29,7 @@ function outcomes(name: string, change: (outcome: CompleteOutcome, write: Comple
   );
 }
 
-/** Every way a node can be queued, changed. */
+/** Rewrites every node that a write can queue. */
 function nodes(name: string, change: (node: NodeItem) => NodeItem): Mutant {
   return completions(name, ({ spread, ...write }) => ({
     ...write,

@@ -4,7 +4,7 @@ import { answering, methods, rewriting, turns, type Mutant, without } from "./mu
 export const controlMutants: readonly Mutant[] = [
   methods("an item that was deleted still has a token", (store) => ({
     readItemTokens: async (items: Parameters<Store["readItemTokens"]>[0]) =>
-      (await store.readItemTokens(items)).map((token) => token ?? "somebody"),
+      (await store.readItemTokens(items)).map((token) => token ?? "unknown"),
   })),
   rewriting("deadlines are forgotten", (write) => {
     if (write.write === "start") return { ...write, run: without(write.run, "deadlineMs") };

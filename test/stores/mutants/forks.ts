@@ -40,7 +40,7 @@ export const forksMutants: readonly Mutant[] = [
     wrap: (store) =>
       writing(store, async (write) => {
         if (!isFork(write)) return write;
-        // A run that begins with the same two entries, and that nothing ties to the other.
+        // A run with the same two entries and no row in `forks`.
         await store.write([{ write: "start", run: write.run }]);
         return write;
       }),

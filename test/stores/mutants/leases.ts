@@ -7,7 +7,7 @@ function claimedIn(outcome: Outcome): Claimed {
   return Array.isArray(outcome) ? (outcome as Claimed) : (outcome as ClaimItemsOutcome).items;
 }
 
-/** The outcome of a claim of turns or items, with others in it. */
+/** The outcome of a claim with other turns or items in it. */
 function withClaimed(outcome: Outcome, change: (claimed: Claimed) => Claimed): Outcome {
   const claimed = change(claimedIn(outcome));
   return (Array.isArray(outcome) ? claimed : { ...(outcome as ClaimItemsOutcome), items: claimed }) as Outcome;
@@ -67,20 +67,20 @@ export const leasesMutants: readonly Mutant[] = [
       ? withClaimed(outcome, (claimed) => claimed.map((each) => ({ ...each, suspicion: 0 })))
       : outcome,
   ),
-  // Claims again with other tokens, and has both.
+  // Claims again with other tokens and returns both.
   answering("a group of suspects is claimed together with other work", async (outcome, write, store) => {
     if (write.write !== "claim-turns" && write.write !== "claim-items") return outcome;
     if (!claimedIn(outcome).some(({ suspicion }) => suspicion > 0)) return outcome;
     const [more] = await store.write([{ ...write, tokens: write.tokens.map((token) => `more ${token}`) }]);
     return withClaimed(outcome, (claimed) => [...claimed, ...claimedIn(more!)]);
   }),
-  // Each under another number, which holds nothing.
+  // Each with another worker number, which holds nothing.
   rewriting("a worker that holds an isolated suspect claims others", async (write, store) =>
     write.write === "claim-turns" || write.write === "claim-items"
       ? { ...write, worker: await store.registerWorker("another", 1e9) }
       : write,
   ),
-  // What could not be taken is asked for by nobody else.
+  // Does not claim the rest with a second claim.
   rewriting("a claim takes one item at most", (write) =>
     write.write === "claim-turns" || write.write === "claim-items"
       ? { ...write, tokens: write.tokens.slice(0, 1) }

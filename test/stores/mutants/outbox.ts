@@ -9,7 +9,7 @@ function claims(name: string, change: (message: ClaimedMessage) => ClaimedMessag
   );
 }
 
-/** A number no run has; a fence of it is void. */
+/** A number that no run has. */
 const UNKNOWN_RUN = 987_654_321;
 
 export const outboxMutants: readonly Mutant[] = [
@@ -20,7 +20,7 @@ export const outboxMutants: readonly Mutant[] = [
       return changed(store, {
         async write(writes: readonly Write[]) {
           const outcomes = await store.write(writes);
-          // What was claimed is taken for delivered.
+          // Every claimed message counts as delivered.
           for (const [n, write] of writes.entries())
             if (write.write === "claim-messages")
               for (const { firstRun, run, seq, token } of (outcomes[n] as ClaimMessagesOutcome).messages)

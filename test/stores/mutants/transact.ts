@@ -4,7 +4,7 @@ import { methods, type Mutant } from "./mutant.ts";
 type Transact = Store["transact"];
 type Make = Parameters<Transact>[1];
 
-/** The commit is made of what the holder wanted and of what the mutant knows of the one run there is. */
+/** Builds the commit from the holder's entries and the current row of the run. */
 function committing(
   name: string,
   change: (turn: TurnWrite | undefined, known: TurnWrite) => TurnWrite | undefined,
@@ -24,7 +24,7 @@ function committing(
         chunks: [],
         outgoing: [],
       };
-      // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
+      // oxlint-disable-next-line unicorn/no-thenable -- `then` is a field of the port, and a write is never awaited.
       const stay = { write: "turn", read: 0, then: "hold", ...nothing } as const;
       const known = { ...stay, run: record.run, token, head: record.head, chain: record.chain };
       const at = { ...known, previousChain: record.chain };
