@@ -5,14 +5,14 @@ import { expect, test } from "vitest";
 import { expectReplay } from "reprise/testing";
 import { jsonLines, ROOT, TemporaryFolder } from "./cli-process.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
-import { buildTalk, talk } from "./greeting-graph.ts";
+import { buildGreeting, greeting } from "./greeting-graph.ts";
 
 const RECORDED = join(ROOT, "test/cli/greeting-graph.ts");
 const CHANGED = join(ROOT, "test/cli/greeting-graph-changed.ts");
 
 async function withTalk(): Promise<StoreWithRuns> {
-  const store = new StoreWithRuns([talk]);
-  await store.start({ id: "talk-1", what: talk, input: {}, until: "completed" });
+  const store = new StoreWithRuns([greeting]);
+  await store.start({ id: "talk-1", what: greeting, input: {}, until: "completed" });
   return store;
 }
 
@@ -93,8 +93,8 @@ test("journal --save writes a golden run for expectReplay and overwrites no file
   const file = folder.file("talk-1.json");
   const { stdout } = await store.cli("journal", "talk-1", "--save", file);
   expect(stdout).toMatch(/^talk-1: \d+ entries in /);
-  await expectReplay(file, { definitions: [talk] });
-  const changed = await expectReplay(file, { definitions: [buildTalk("good day", "")] }).catch(
+  await expectReplay(file, { definitions: [greeting] });
+  const changed = await expectReplay(file, { definitions: [buildGreeting("good day", "")] }).catch(
     (error: unknown) => error,
   );
   expect(changed).toMatchObject({ code: "REPLAY_MISMATCH", details: { node: "greet" } });

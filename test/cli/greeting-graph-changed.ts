@@ -1,5 +1,5 @@
 // The changed graph: another greeting and another answer.
 
-import { buildTalk } from "./greeting-graph.ts";
+import { buildGreeting } from "./greeting-graph.ts";
 
-export const talk = buildTalk("good day", "not so well");
+export const greeting = buildGreeting("good day", "not so well");

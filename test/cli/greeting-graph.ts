@@ -2,7 +2,7 @@
 
 import { append, END, graph, START } from "reprise";
 
-export const buildTalk = (greeting: string, answer: string) =>
+export const buildGreeting = (greeting: string, answer: string) =>
   graph("talk", { state: { said: append<string>() } })
     .node("greet", async (ctx) => ({
       said: [await ctx.run("greet", { greeting }, (_op, asked) => `${asked.greeting}!`)],
@@ -16,4 +16,4 @@ export const buildTalk = (greeting: string, answer: string) =>
     .edge("greet", "answer")
     .edge("answer", END);
 
-export const talk = buildTalk("hello", "fine");
+export const greeting = buildGreeting("hello", "fine");

@@ -258,9 +258,9 @@ test("rates are those between the last two heartbeats of live workers, and count
     await store.renewLease(worker, leaseMs, JSON.stringify(doing));
   }
   await store.registerWorker("silent", 60_000);
-  const look = await readSnapshot(store);
-  expect(topJson(look)).toMatchObject({ rates: { runsStarted: 20, runsEnded: 10, steps: 500 } });
-  const lines = topLines(look, "shop", 200);
+  const snapshot = await readSnapshot(store);
+  expect(topJson(snapshot)).toMatchObject({ rates: { runsStarted: 20, runsEnded: 10, steps: 500 } });
+  const lines = topLines(snapshot, "shop", 200);
   expect(lines[1]).toContain("3 live, 1 expired");
   expect(lines[1]).toContain("20.0 runs started, 10.0 ended, 500 steps per second");
   const [one, dead, silent] = ["one", "dead", "silent"].map((name) =>
@@ -271,9 +271,9 @@ test("rates are those between the last two heartbeats of live workers, and count
   );
   expect(dead).toMatch(/^dead \(\w{4}\) .*expired .* 0\.0 +0\.0 /);
   expect(silent).toMatch(/^silent \(\w{4}\)/);
-  const many = { ...look, queues: [{ ...look.queues[0]!, ready: 1_200, delayed: 1_000 }] };
+  const many = { ...snapshot, queues: [{ ...snapshot.queues[0]!, ready: 1_200, delayed: 1_000 }] };
   const backlog = { kind: "task", name: "send", version: undefined, queue: undefined, label: undefined } as const;
-  const waits = { ...backlog, count: 1_000, oldestAt: look.now, claim: "claimable", unclaimed: undefined } as const;
+  const waits = { ...backlog, count: 1_000, oldestAt: snapshot.now, claim: "claimable", unclaimed: undefined } as const;
   const drawn = topLines({ ...many, pending: [waits, { ...waits, name: "other", count: 200 }] }, "shop", 200).join(
     "\n",
   );

@@ -112,16 +112,16 @@ test("what runs really write is on the page of entries", async () => {
   const continuing = workflow("continuing", async (ctx, n: number): Promise<number> =>
     n === 0 ? ctx.continueAsNew(1) : n,
   );
-  const told = workflow("told", { ports: { word: signal<string>(), ask: update<number, number>() } }, async (ctx) => {
+  const listener = workflow("told", { ports: { word: signal<string>(), ask: update<number, number>() } }, async (ctx) => {
     ctx.onUpdate("ask", (n) => (n > 0 ? n : Promise.reject(new Error("no"))));
     await ctx.receive("word");
     await ctx.receive("word");
   });
   const teller = workflow("teller", async (ctx) => {
-    const one = ctx.child(told, undefined, { id: "told" });
+    const one = ctx.child(listener, undefined, { id: "told" });
     await one.signal("word", "first");
     await one.catch(() => {});
-    const two = ctx.child(told);
+    const two = ctx.child(listener);
     await two.cancel();
     await two.catch(() => {});
   });
@@ -167,7 +167,7 @@ test("what runs really write is on the page of entries", async () => {
     })
     .output(["late", "beside"], ({ late }) => late);
   await using engine = await createTestEngine({
-    definitions: [piped, steps, parent, child, stopped, told, teller, failing, continuing, flaky, broken],
+    definitions: [piped, steps, parent, child, stopped, listener, teller, failing, continuing, flaky, broken],
   });
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
@@ -180,7 +180,7 @@ test("what runs really write is on the page of entries", async () => {
   const flowed = await engine.start(piped, 1);
   const continued = await engine.start(continuing, 0);
   const telling = await engine.start(teller);
-  const asked = engine.get(told, "told");
+  const asked = engine.get(listener, "told");
   await engine.clock.advance(0);
   await asked.update("ask", 1);
   await asked.update("ask", -1).catch(() => {});

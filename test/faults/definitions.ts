@@ -71,13 +71,13 @@ export const answer = task("answer", (_ctx, text: string) => `${text}!`);
 /** Starts the other, and is answered by it; the other does the same the other way round. */
 export const thither = workflow("thither", async (ctx, n: number): Promise<number> => {
   if (n === 0) return 0;
-  const [back, told] = await Promise.all([ctx.child(hither, n - 1), ctx.task(answer, `thither ${n}`)]);
-  return back + told.length;
+  const [back, reply] = await Promise.all([ctx.child(hither, n - 1), ctx.task(answer, `thither ${n}`)]);
+  return back + reply.length;
 });
 export const hither = workflow("hither", async (ctx, n: number): Promise<number> => {
   if (n === 0) return 0;
-  const [told, back] = await Promise.all([ctx.task(answer, `hither ${n}`), ctx.child(thither, n - 1)]);
-  return back + told.length;
+  const [reply, back] = await Promise.all([ctx.task(answer, `hither ${n}`), ctx.child(thither, n - 1)]);
+  return back + reply.length;
 });
 
 export function kindOf(url: string): "sqlite" | "postgres" | "mysql" {

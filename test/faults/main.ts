@@ -131,8 +131,8 @@ async function runAll(): Promise<Report> {
 
 /** Without the names of files, which are the machine's own. */
 function commandText(): string {
-  const told = (["minutes", "store", "only", "seed"] as const).filter((name) => values[name] !== undefined);
-  return `npm run faults -- ${told.map((name) => `--${name} ${values[name]}`).join(" ")}`;
+  const given = (["minutes", "store", "only", "seed"] as const).filter((name) => values[name] !== undefined);
+  return `npm run faults -- ${given.map((name) => `--${name} ${values[name]}`).join(" ")}`;
 }
 
 /** Figures of several runs, as if they were one. */

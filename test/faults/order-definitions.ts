@@ -10,9 +10,9 @@ export const order = workflow("order", { ports: { go: signal<string>() } }, asyn
   const charged = await ctx.run("charge", mark, (_op, given) => `charged ${given}`);
   const [packed, labelled] = await Promise.all([ctx.task(pack, mark), ctx.child(label, mark)]);
   await ctx.sleep(20);
-  const told = await ctx.receive("go");
+  const received = await ctx.receive("go");
   const shipped = await ctx.run("ship", () => `shipped ${mark}`);
-  return [charged, packed, labelled, told, shipped];
+  return [charged, packed, labelled, received, shipped];
 });
 
 export const ORDERS = [order, pack, label] as const;

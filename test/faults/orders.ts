@@ -14,9 +14,9 @@ const MARK = /order-\d+/g;
 const CLIENTS = 2;
 const FEEDERS = 16;
 /** A client who waits in vain for so long repeats its signal: history may have taken it back. */
-const PATIENCE = "2 s";
+const SIGNAL_TIMEOUT = "2 s";
 /** Whoever has waited for so long has seen the run. */
-const FIRST_LOOK_MS = 1_000;
+const SEEN_AFTER_MS = 1_000;
 /** How long a cut may take after it has happened, and how much the clock of a server may differ. */
 const CLOCK_MS = 5_000;
 /** A run that has not ended by then never does. */
@@ -27,7 +27,7 @@ interface Known {
   /** By `performance.now()`; undefined while it is not acknowledged. */
   acknowledgedAt?: number;
   /** How many cuts there had been when its signal was acknowledged: it is repeated only after another. */
-  toldAfter?: number;
+  signaledAfterCut?: number;
   /** It was told that the run is gone. */
   isGone?: boolean;
   /** It was given the result. */
@@ -99,14 +99,14 @@ export class OrderLoad implements AsyncDisposable {
     const giveUpAt = performance.now() + LIMIT_MS;
     for (;;) {
       try {
-        if (known.toldAfter !== this.#cuts) await this.#tell(run, id, known);
+        if (known.signaledAfterCut !== this.#cuts) await this.#tell(run, id, known);
       } catch (error) {
         if (isCode(error, "RUN_NOT_FOUND")) return this.#gone(known, undefined);
         if (!isCode(error, "RUN_ENDED") && !isStoreTrouble(error)) throw error;
       }
       const askedAt = performance.now();
       try {
-        const result = await run.result({ timeout: PATIENCE });
+        const result = await run.result({ timeout: SIGNAL_TIMEOUT });
         known.isAnswered = true;
         if (!isDeepStrictEqual(result, resultOf(id)))
           this.#world.tally.broken(`whoever waited for ${id} was given ${JSON.stringify(result)}`);
@@ -114,7 +114,7 @@ export class OrderLoad implements AsyncDisposable {
       } catch (error) {
         if (isCode(error, "STORE_ROLLED_BACK")) return this.#gone(known, { id, message: (error as Error).message });
         // Asked after the cut: this question knows of no run that was there.
-        const isNew = known.acknowledgedAt === undefined || askedAt > this.#cutSince - FIRST_LOOK_MS;
+        const isNew = known.acknowledgedAt === undefined || askedAt > this.#cutSince - SEEN_AFTER_MS;
         if (isCode(error, "RUN_NOT_FOUND") && isNew) return this.#gone(known, undefined);
         if (this.#isOver) return;
         if (!isCode(error, "RESULT_TIMEOUT") && !isStoreTrouble(error)) {
@@ -133,7 +133,7 @@ export class OrderLoad implements AsyncDisposable {
   async #tell(run: Run<typeof order>, id: string, known: Known): Promise<void> {
     const cuts = this.#cuts;
     await run.signal("go", `told ${id}`, { dedupId: "go" });
-    known.toldAfter = cuts;
+    known.signaledAfterCut = cuts;
   }
 
   #gone(known: Known, named: { readonly id: string; readonly message: string } | undefined): void {
@@ -151,7 +151,7 @@ export class OrderLoad implements AsyncDisposable {
     await Promise.all(this.#feeding);
     // Runs that had ended may wait for their signal again: their clients are gone, so one more client repeats it.
     const [client] = this.#clients as [Client<any>];
-    const left = [...this.#known].filter(([, { isGone, toldAfter }]) => isGone !== true && toldAfter !== this.#cuts);
+    const left = [...this.#known].filter(([, { isGone, signaledAfterCut: toldAfter }]) => isGone !== true && toldAfter !== this.#cuts);
     await Promise.all(left.map(([id, known]) => this.#untilEnded(client.get(order, id), id, { ...known })));
   }
 

@@ -80,12 +80,12 @@ function section(rig: Rig, { outcomes, stores }: Report): readonly string[] {
   const own = outcomes.filter((outcome) => outcome.rig === rig);
   const rows = own.map(({ store, tally }) => {
     const done = [...tally.counts].filter(([what, count]) => !BESIDES.includes(what) && count > 0);
-    const told = [
+    const figures = [
       ...done.map(([what, count]) => `${what} ${format(count)}`),
       ...[...tally.notes].map((note) => note.join(" ")),
     ];
     const title = stores.find(({ kind }) => kind === store)?.title ?? store;
-    return [title, told.join(", "), ...COLUMNS.map((what) => format(countOf(tally, what))), verdict(tally)];
+    return [title, figures.join(", "), ...COLUMNS.map((what) => format(countOf(tally, what))), verdict(tally)];
   });
   const head = ["store", "done", ...COLUMNS, ""];
   return [`### ${rig.name}: ${rig.title}`, "", `Shows ${rig.shows}.`, "", ...table(head, rows), ""];

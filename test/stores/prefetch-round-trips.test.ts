@@ -128,9 +128,9 @@ test("runs that end ask once, also with messages nobody has read", async () => {
   const some = await world.held(worker, 10);
   const bare = some.map((held) => world.turn(held, { entries: [["RunCompleted", ""]], then: "completed" }));
   expect((await world.write(...bare)).rounds).toBe(1);
-  const told = await world.held(worker, 10);
-  await world.write(...told.map(({ id }) => message(id)));
-  const unread = told.map((held) => world.turn(held, { entries: [["RunCompleted", ""]], then: "completed" }));
+  const messaged = await world.held(worker, 10);
+  await world.write(...messaged.map(({ id }) => message(id)));
+  const unread = messaged.map((held) => world.turn(held, { entries: [["RunCompleted", ""]], then: "completed" }));
   expect((await world.write(...unread)).rounds).toBe(1);
 });
 

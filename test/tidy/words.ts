@@ -8,17 +8,19 @@ const PARTS = new Set(
   (
     "speech spoken speak firmness footprint foresee quickly carefully wary lane lanes seal border patience patiently " +
     "insistence solitude news steer steers steering unbegun mortal told talk talking approachable anew whoever nobody " +
-    "somebody look looks looking served caring proving travelling elsewhere"
+    "somebody look looking served caring proving travelling"
   ).split(" "),
 );
 /** As a whole name. */
 const NAMES = new Set(
-  "Held Memory Link Links Line Lines Word Words Waiting Care bornAs functionWords hasChanged lives care".split(" "),
+  "Held Memory Link Links Word Words Waiting Care bornAs functionWords hasChanged lives care".split(" "),
 );
 /** As a part of a file's name. */
-const IN_PATHS = new Set("words ask life lives wanted care helping working everywhere".split(" "));
-/** Public names that were kept on purpose. */
+const IN_PATHS = new Set("words ask life lives wanted care helping everywhere elsewhere".split(" "));
+/** `crashEverywhere` is a public name. */
 const KEPT_PATHS = /(?:^|\/)crash-everywhere(?:\.test)?\.ts$/;
+/** Names of tables and indexes, which databases hold already. */
+const STORED_NAMES = new Set(["lanes", "lanes_opening"]);
 
 const PROSE =
   /\b(?:whoever|whomever|nobody|somebody|anybody|everybody|anew|(?:go|goes|going|went) on|(?:is|are|was|were|be) told|at work|in silence|hang together|begin anew)\b/gi;
@@ -38,7 +40,7 @@ export function findPrivateNames(files: Files): string[] {
       if (seen.has(name)) continue;
       seen.add(name);
       const isPrivate = NAMES.has(name) || partsOf(name).some((part) => PARTS.has(part));
-      if (isPrivate) problems.push(`${path}:${code.slice(0, index).split("\n").length}: ${name}`);
+      if (isPrivate && !STORED_NAMES.has(name)) problems.push(`${path}:${code.slice(0, index).split("\n").length}: ${name}`);
     }
   }
   return problems;

@@ -46,14 +46,14 @@ function startWrite(id: string): StartWrite {
   return { write: "start", run: { ...run, started: "{}", runtime: "test" } };
 }
 
-interface Held {
+interface HeldTurn {
   readonly run: number;
   readonly token: string;
   readonly head: number;
   readonly chain: string;
 }
 
-async function startHeld(id: string, on = store): Promise<Held> {
+async function startHeld(id: string, on = store): Promise<HeldTurn> {
   const token = systemRandom.token();
   const [outcome] = await on.write([{ ...startWrite(id), claim: { worker, token } }]);
   expect(outcome.status).toBe("started");
@@ -66,7 +66,7 @@ interface Parts {
   readonly items?: readonly NewItem[];
 }
 
-function turnWrite(held: Held, { entries: wanted, items = [] }: Parts, move: TurnWrite["then"]): TurnWrite {
+function turnWrite(held: HeldTurn, { entries: wanted, items = [] }: Parts, move: TurnWrite["then"]): TurnWrite {
   let { chain } = held;
   const entries = wanted.map(([type, command, data = "{}"], index): Entry => {
     chain = chainAfter(chain, type, command, data);
@@ -77,7 +77,7 @@ function turnWrite(held: Held, { entries: wanted, items = [] }: Parts, move: Tur
   return { ...held, previousChain: held.chain, ...nothing, write: "turn", entries, items, chain, then: move };
 }
 
-async function commit(held: Held, parts: Parts, move: TurnWrite["then"] = "hold", on = store): Promise<Held> {
+async function commit(held: HeldTurn, parts: Parts, move: TurnWrite["then"] = "hold", on = store): Promise<HeldTurn> {
   const write = turnWrite(held, parts, move);
   expect((await on.write([write]))[0].status).toBe("committed");
   return { ...held, head: held.head + parts.entries.length, chain: write.chain };
@@ -89,7 +89,7 @@ async function startEnded(id: string, on = store): Promise<void> {
   await commit(await startHeld(id, on), END, "completed", on);
 }
 
-function tasks(held: Held, count: number): Required<Parts> {
+function tasks(held: HeldTurn, count: number): Required<Parts> {
   const numbers = Array.from({ length: count }, (_, n) => n);
   return {
     entries: numbers.map((n) => ["TaskScheduled", `Task(${n})`] as const),

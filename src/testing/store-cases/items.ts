@@ -182,11 +182,11 @@ export const itemCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await startWithTasks(store, worker, "order-1", 2);
     const { run } = held;
-    const look = async (): Promise<readonly unknown[]> =>
+    const readStates = async (): Promise<readonly unknown[]> =>
       (await store.readItems(run, ["Task(0)", "Task(1)", "Task(9)"])).map((one) => one && [one.state, one.attempt]);
-    assert.deepEqual(await look(), [["ready", 0], ["ready", 0], undefined]);
+    assert.deepEqual(await readStates(), [["ready", 0], ["ready", 0], undefined]);
     const items = await claimItems(store, worker);
-    assert.deepEqual(await look(), [["leased", 0], ["leased", 0], undefined]);
+    assert.deepEqual(await readStates(), [["leased", 0], ["leased", 0], undefined]);
     const [first, second] = items.toSorted((a, b) => (a.item < b.item ? -1 : 1));
     const availableAt = store.now() + 1_000;
     const failures = '[{"message":"no\u2028"}]';
@@ -197,7 +197,7 @@ export const itemCases: readonly StoreCase[] = [
     assert.deepEqual([delayed, gone], [{ state: "delayed", attempt: 2, availableAt, failures }, undefined]);
     t.clock.advance(1_000);
     await fireDue(store);
-    assert.deepEqual((await look())[0], ["ready", 2]);
+    assert.deepEqual((await readStates())[0], ["ready", 2]);
     assert.deepEqual(await store.readItems(run + 1, ["Task(0)"]), [undefined]);
   }),
 

@@ -139,13 +139,13 @@ export const listCases: readonly StoreCase[] = [
 ];
 
 /** The notice of a commit may arrive a moment later. */
-const LOOKS = 1_000;
-const LOOK_MS = 5;
+const POLLS = 1_000;
+const POLL_MS = 5;
 
 async function notices(store: Store): Promise<boolean> {
-  for (let look = 0; look < LOOKS; look++) {
+  for (let poll = 0; poll < POLLS; poll++) {
     if (store.pollChanges()) return true;
-    await new Promise<void>((resolve) => void systemTimers.set(LOOK_MS, resolve));
+    await new Promise<void>((resolve) => void systemTimers.set(POLL_MS, resolve));
   }
   return false;
 }

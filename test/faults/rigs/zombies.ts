@@ -11,7 +11,7 @@ import { ALL, openStore, openSubject, type StoreKind } from "../subject.ts";
 import { checkRun, openClient, Workload } from "../workload.ts";
 
 /** How long a stopped process may keep others out: SQLite has no server that could throw it out of its transaction. */
-const PATIENCE_MS: Readonly<Record<StoreKind, number>> = { sqlite: 3_000, postgres: 60_000, mysql: 60_000 };
+const LOCK_TIMEOUT_MS: Readonly<Record<StoreKind, number>> = { sqlite: 3_000, postgres: 60_000, mysql: 60_000 };
 
 async function isKnown(store: Store, worker: WorkerProcess): Promise<boolean> {
   const name = `${hostname()}/${worker.pid}`;
@@ -37,7 +37,7 @@ export const zombies: Rig = {
       const isTakenOver = await until(
         "a takeover",
         async () => !(await isKnown(store, worker)),
-        PATIENCE_MS[world.store],
+        LOCK_TIMEOUT_MS[world.store],
       )
         .then(() => true)
         .catch(() => false);

@@ -44,10 +44,10 @@ export function ordersPart({ chance, scale }: PartHost): Part {
       const order = workflow("order", { ports: { go: signal<string>() } }, async (ctx, id: string) => {
         const charged = await ctx.run("charge", id, async (_op, it) => (await machine.work("charge"), `charged ${it}`));
         const [packed, labelled] = await Promise.all([ctx.task(pack, id), ctx.child(label, id)]);
-        const told = await ctx.receive("go");
+        const received = await ctx.receive("go");
         await ctx.sleep(50);
         const shipped = await ctx.run("ship", async () => (await machine.work("ship"), `shipped ${id}`));
-        return [charged, packed, labelled, told, shipped];
+        return [charged, packed, labelled, received, shipped];
       });
       return [pack, label, order];
     },

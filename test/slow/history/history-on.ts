@@ -13,7 +13,7 @@ const TIMEOUT_MS = 120_000;
 const LEASE_MS = 3_000;
 const RUNS = 20;
 /** Longer than any lease: a run that has not ended by then never does. */
-const PATIENCE = "30 s";
+const RESULT_TIMEOUT = "30 s";
 
 class Shop implements AsyncDisposable {
   readonly subject: Subject;
@@ -59,7 +59,7 @@ class Shop implements AsyncDisposable {
   }
 
   result(client: Client<any>, card: string): Promise<unknown> {
-    return client.get(this.#order, card).result({ timeout: PATIENCE });
+    return client.get(this.#order, card).result({ timeout: RESULT_TIMEOUT });
   }
 
   /** Resolves when each of these is charged and waits for `go`. */
@@ -134,7 +134,7 @@ export function historyOn(kind: StoreKind): void {
     const runs = new Map<string, Run<any>>();
     for (const card of lost) runs.set(card, await shop.start(client, card));
     await shop.charged(lost);
-    const waiting = answers(lost, (card) => runs.get(card)!.result({ timeout: PATIENCE }));
+    const waiting = answers(lost, (card) => runs.get(card)!.result({ timeout: RESULT_TIMEOUT }));
     await shop.history.restore();
     for (const card of later) await shop.start(client, card);
     for (const card of later) await shop.go(client, card);

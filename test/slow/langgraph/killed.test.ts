@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { RepriseSaver } from "reprise/langgraph";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-interface Told {
+interface Report {
   readonly began?: string;
   readonly log?: readonly string[];
   readonly isInterrupted?: boolean;
@@ -28,9 +28,9 @@ afterEach(async () => {
 /** Starts a process, waits until it says what is waited for, kills it, and gives the nodes that began in it. */
 async function untilKilled(
   input: object | null,
-  isEnough: (told: Told) => boolean,
+  isEnough: (told: Report) => boolean,
   hang = "",
-): Promise<{ readonly began: readonly string[]; readonly last: Told }> {
+): Promise<{ readonly began: readonly string[]; readonly last: Report }> {
   const began: string[] = [];
   const child = fork(
     new URL("./graph-process.ts", import.meta.url),
@@ -43,9 +43,9 @@ async function untilKilled(
   );
   children.add(child);
   const gone = once(child, "exit");
-  const last = await new Promise<Told>((resolve, reject) => {
+  const last = await new Promise<Report>((resolve, reject) => {
     child.once("exit", (code) => reject(new Error(`ended with ${code} before it was killed`)));
-    child.on("message", (told: Told) => {
+    child.on("message", (told: Report) => {
       if (told.began !== undefined) began.push(told.began);
       if (isEnough(told)) resolve(told);
     });

@@ -120,7 +120,7 @@ async function readLeft(store: Store, run: Run<typeof agent>, ledger: string): P
 }
 
 /** Odd and even commits, before and after: a killed process is mostly waited for, so four go at once. */
-const LANES = [
+const SERIES = [
   { when: "before", from: 1 },
   { when: "before", from: 2 },
   { when: "after", from: 1 },
@@ -131,19 +131,19 @@ test(
   "the agent, its process killed before and after every commit: another finishes it, with the same states, checkpoints, steps and keys",
   { timeout: 480_000 },
   async () => {
-    const [one, ...others] = await Promise.all(LANES.map(startWorker));
+    const [one, ...others] = await Promise.all(SERIES.map(startWorker));
     const { left: undisturbed } = await runThrough(one!);
     expect(undisturbed.output).toBe("Done: refunded 49.90 EUR. Sorry for the trouble.");
     expect(undisturbed.checkpoints).toHaveLength(10);
     expect(undisturbed.called.filter((call) => call.startsWith("refund"))).toHaveLength(1);
-    const killsIn = async ({ when, from }: (typeof LANES)[number], finisher: ChildProcess): Promise<number> => {
+    const killsIn = async ({ when, from }: (typeof SERIES)[number], finisher: ChildProcess): Promise<number> => {
       for (let commit = from; ; commit += 2) {
         const { left, killed } = await runThrough(finisher, { when, commit });
         expect(left, `killed ${when} commit ${commit}`).toEqual(undisturbed);
         if (!killed) return (commit - from) / 2;
       }
     };
-    const kills = await Promise.all([one!, ...others].map((finisher, lane) => killsIn(LANES[lane]!, finisher)));
+    const kills = await Promise.all([one!, ...others].map((finisher, index) => killsIn(SERIES[index]!, finisher)));
     const places = kills.reduce((sum, count) => sum + count);
     // No two checkpoints are one commit. What else shares one depends on how busy the machine is.
     expect(places).toBeGreaterThanOrEqual(2 * undisturbed.checkpoints.length);

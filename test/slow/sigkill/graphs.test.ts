@@ -22,8 +22,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function startWorker(path: string, ran: string[], ...told: readonly string[]): Promise<ChildProcess> {
-  const child = fork(new URL("./graph-worker.ts", import.meta.url), [path, ...told], {
+async function startWorker(path: string, ran: string[], ...options: readonly string[]): Promise<ChildProcess> {
+  const child = fork(new URL("./graph-worker.ts", import.meta.url), [path, ...options], {
     execArgv: ["--conditions=reprise-source"],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
