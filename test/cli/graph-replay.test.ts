@@ -10,14 +10,14 @@ import { buildGreeting, greeting } from "./greeting-graph.ts";
 const RECORDED = join(ROOT, "test/cli/greeting-graph.ts");
 const CHANGED = join(ROOT, "test/cli/greeting-graph-changed.ts");
 
-async function withTalk(): Promise<StoreWithRuns> {
+async function withGreeting(): Promise<StoreWithRuns> {
   const store = new StoreWithRuns([greeting]);
   await store.start({ id: "talk-1", what: greeting, input: {}, until: "completed" });
   return store;
 }
 
 test("replay of a graph reports the recorded calls and the end of the run, as text and as JSON", async () => {
-  using store = await withTalk();
+  using store = await withGreeting();
   const { code, stdout } = await store.cli("replay", "talk-1", RECORDED);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^same {2}talk-1: Code matches the journal/);
@@ -34,7 +34,7 @@ test("replay of a graph reports the recorded calls and the end of the run, as te
 });
 
 test("a mismatch names step, node and attempt; --lenient reports every difference and continues with the recorded results", async () => {
-  using store = await withTalk();
+  using store = await withGreeting();
   const { code, stdout } = await store.cli("replay", "talk-1", CHANGED);
   expect(code).toBe(4);
   expect(stdout).toMatch(/^mismatch {2}talk-1: the journal recorded another step input than the code now passes/);
@@ -64,7 +64,7 @@ test("a mismatch names step, node and attempt; --lenient reports every differenc
 });
 
 test("--live repeats the calls of a node, --mode resume continues from a checkpoint, and both write nothing", async () => {
-  using store = await withTalk();
+  using store = await withGreeting();
   const live = await store.cli("replay", "talk-1", CHANGED, "--live", "answer", "--lenient", "--json");
   expect(jsonLines(live.stdout)[0]).toMatchObject({
     calls: { recorded: 1, live: 1 },
@@ -88,7 +88,7 @@ test("--live repeats the calls of a node, --mode resume continues from a checkpo
 });
 
 test("journal --save writes a golden run for expectReplay and overwrites no file", async () => {
-  using store = await withTalk();
+  using store = await withGreeting();
   using folder = new TemporaryFolder();
   const file = folder.file("talk-1.json");
   const { stdout } = await store.cli("journal", "talk-1", "--save", file);

@@ -216,8 +216,8 @@ test("show reports that no worker is live or claims from the queue; for a run th
   expect((await on("show", "letter-1")).stdout).toContain(`\ntask send: ${away}\n`);
   const [after] = jsonLines((await on("show", "letter-1", "--json")).stdout);
   expect(after?.["unclaimable"]).toMatchObject([{ kind: "task", name: "send", queue: "mail", reason: away }]);
-  const [patiently] = jsonLines((await on("show", "patient-1", "--json")).stdout);
-  expect(patiently).toMatchObject({ status: "waiting", unclaimable: [] });
+  const [waiting] = jsonLines((await on("show", "patient-1", "--json")).stdout);
+  expect(waiting).toMatchObject({ status: "waiting", unclaimable: [] });
 });
 
 test("rates are those between the last two heartbeats of live workers, and counts show where they stop", async () => {

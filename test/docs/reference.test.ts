@@ -112,11 +112,15 @@ test("what runs really write is on the page of entries", async () => {
   const continuing = workflow("continuing", async (ctx, n: number): Promise<number> =>
     n === 0 ? ctx.continueAsNew(1) : n,
   );
-  const listener = workflow("told", { ports: { word: signal<string>(), ask: update<number, number>() } }, async (ctx) => {
-    ctx.onUpdate("ask", (n) => (n > 0 ? n : Promise.reject(new Error("no"))));
-    await ctx.receive("word");
-    await ctx.receive("word");
-  });
+  const listener = workflow(
+    "told",
+    { ports: { word: signal<string>(), ask: update<number, number>() } },
+    async (ctx) => {
+      ctx.onUpdate("ask", (n) => (n > 0 ? n : Promise.reject(new Error("no"))));
+      await ctx.receive("word");
+      await ctx.receive("word");
+    },
+  );
   const teller = workflow("teller", async (ctx) => {
     const one = ctx.child(listener, undefined, { id: "told" });
     await one.signal("word", "first");

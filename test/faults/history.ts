@@ -41,7 +41,7 @@ function postgresHistory(url: string, file: (name: string) => string): History {
     restore: async (name = "saved") => {
       const options = ["--clean", "--if-exists", "--single-transaction", `--dbname=${url}`];
       // Its locks may meet those of workers the other way round; a person repeats the command then.
-      await patiently(/deadlock detected/, () => run(program("pg_restore"), [...options, file(name)]));
+      await retryOn(/deadlock detected/, () => run(program("pg_restore"), [...options, file(name)]));
     },
   };
 }
@@ -114,7 +114,7 @@ function sqliteHistory(path: string, file: (name: string) => string): History {
     const db = new DatabaseSync(from, { readOnly: true, timeout: 5_000 });
     try {
       // The destination is locked by workers now and then, which Node reports as `not an error`; `sqlite3 .restore` waits, too.
-      await patiently(/locked|busy|not an error/i, () => backup(db, to, { rate: ALL_PAGES }));
+      await retryOn(/locked|busy|not an error/i, () => backup(db, to, { rate: ALL_PAGES }));
     } finally {
       db.close();
     }
@@ -127,7 +127,7 @@ function sqliteHistory(path: string, file: (name: string) => string): History {
 
 const TRIES = 200;
 
-async function patiently(trouble: RegExp, work: () => Promise<unknown>): Promise<void> {
+async function retryOn(trouble: RegExp, work: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       return void (await work());

@@ -151,7 +151,9 @@ export class OrderLoad implements AsyncDisposable {
     await Promise.all(this.#feeding);
     // Runs that had ended may wait for their signal again: their clients are gone, so one more client repeats it.
     const [client] = this.#clients as [Client<any>];
-    const left = [...this.#known].filter(([, { isGone, signaledAfterCut: toldAfter }]) => isGone !== true && toldAfter !== this.#cuts);
+    const left = [...this.#known].filter(
+      ([, { isGone, signaledAfterCut }]) => isGone !== true && signaledAfterCut !== this.#cuts,
+    );
     await Promise.all(left.map(([id, known]) => this.#untilEnded(client.get(order, id), id, { ...known })));
   }
 

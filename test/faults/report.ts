@@ -24,7 +24,7 @@ export interface Report {
 const COLUMNS = ["acknowledged", "lost", "doubled"] as const;
 const BESIDES: readonly string[] = [...COLUMNS, "broken", "steps", "transactions"];
 
-const INTRODUCTION = `Made by \`npm run faults\`; do not edit. Real processes and real databases are killed, stopped, cut off, filled up and damaged while work goes on. Afterwards every invariant that can be seen in the data is checked (\`reprise doctor\` does the same), and, by code that shares nothing with the engine:
+const INTRODUCTION = `Made by \`npm run faults\`; do not edit. Real processes and real databases are killed, stopped, cut off, filled up and damaged while runs are live. Afterwards every invariant that is visible in the data is checked (\`reprise doctor\` does the same), and, by code that shares nothing with the engine:
 
 * every run whose start was acknowledged is there and has ended with the result that was computed on paper (**lost** counts the others);
 * no step, node or timer has two ends in its journal, and every line that \`ctx.tx\` wrote to the user's own ledger is there once (**doubled** counts the others); the sum of the bank's accounts is what it was.
@@ -33,7 +33,7 @@ What was acknowledged and what was not is known by the client, not by the store.
 
 const LIMITS = `* A power cut is simulated for SQLite only, by replaying the recorded calls of a real process with unsynced sectors lost at random. PostgreSQL and MariaDB are trusted to keep what they have synced; both are refused when they are set up not to sync.
 * A file has no clock of its own: a clock that is set forward carries the store's time forward, and timers with it, for every process on that file. They fire once, and never by a clock that went back. While clocks of its processes differ, a timer may be early by what one of them has not yet seen of the other's: some milliseconds.
-* A run that never returns holds its process. Somebody has to restart a worker that no longer answers; the store then isolates the run, and stops it after eight takeovers.
+* A run that never returns holds its process. An operator or orchestrator has to restart a worker that no longer answers; the store then isolates the run and stops it after eight takeovers.
 * MySQL itself is not run here; MariaDB stands for it.`;
 
 export function reportOf(report: Report): string {

@@ -1,4 +1,4 @@
-// Checks: what must hold when everything has come to rest. None of this is the engine's own code but the store's `check`.
+// Checks: what must hold when all processes are idle. Apart from the store's `check`, none of this is the engine's own code.
 
 import { decode } from "../../src/base/index.ts";
 import {
@@ -15,22 +15,22 @@ import type { Witness } from "./process-store.ts";
 import type { RunEnd } from "./part.ts";
 import type { EventLoop } from "./scheduler.ts";
 
-/** What stores said they had committed, to be found in the journals later. */
+/** The commits that stores acknowledged, to be found in the journals later. */
 export class Ledger implements Witness {
   #entries: { readonly process: string; readonly run: number; readonly entry: Entry }[] = [];
-  /** The tokens items were handed out with, as far as anybody was told, oldest first. */
+  /** The tokens that items were claimed with, as far as acknowledged, oldest first. */
   readonly #issued = new Map<string, string[]>();
   readonly #stale: string[] = [];
-  /** How often history had gone back when a process began, when it last noticed, and the time before. */
+  /** The rollbacks of history when a process started, when it last detected one, and the time before that. */
   readonly #processes = new Map<EventLoop, { readonly since: number; noticed: number; before: number }>();
   /** By number, id and generation: a start that history lost may be repeated as it was. */
   readonly #numbers = new Map<string, number>();
   readonly #isInOrder: boolean;
   commits = 0;
-  /** How often history went back. */
+  /** The number of rollbacks of history. */
   epoch = 0;
 
-  /** `isInOrder`: it is told of writes in the order they were made, not in that of the answers, which a network turns around. */
+  /** `isInOrder`: writes are recorded in commit order, not in the order of the responses, which a network may change. */
   constructor(isInOrder: boolean) {
     this.#isInOrder = isInOrder;
   }
@@ -42,7 +42,7 @@ export class Ledger implements Witness {
     for (const entry of write.entries) this.#entries.push({ process, run: write.run, entry });
   }
 
-  /** rules.I14. The end of an item is accepted from whoever had it last. */
+  /** rules.I14. The end of an item is accepted only from the worker that claimed it last. */
   #watchTokens(process: string, write: Write, outcome: Outcome): void {
     const issue = (run: number, item: string, token: string): void => {
       const tokens = this.#issued.get(`${run} ${item}`) ?? [];
@@ -64,7 +64,7 @@ export class Ledger implements Witness {
     }
   }
 
-  /** What the database lost need not be found again. */
+  /** Commits that the database lost need not be found again. */
   rolledBack(before: ReadonlyMap<number, readonly Entry[]>, after: ReadonlyMap<number, readonly Entry[]>): void {
     this.epoch += 1;
     this.#entries = this.#entries.filter(
@@ -85,22 +85,23 @@ export class Ledger implements Witness {
     process.noticed = this.epoch;
   }
 
-  /** rules.I39. What one process has noticed and noted, every other that lives on notices as well. */
+  /** rules.I39. When one process has detected and recorded a rollback, every other live process detects it, too. */
   *unnoticed(): Iterable<string> {
     const alive = [...this.#processes].filter(([loop, { since }]) => !loop.isDead && since < this.epoch);
-    // Whoever missed the cut before may have noticed that one.
+    // A process that missed the earlier rollback may have detected this one.
     const isOfThisCut = alive.some(([, each]) => each.noticed === this.epoch && each.before === this.epoch - 1);
     if (!isOfThisCut) return;
     for (const [{ name }, { noticed }] of alive)
-      if (noticed < this.epoch) yield `I39 process ${name} has not noticed that history went back, and another has`;
+      if (noticed < this.epoch)
+        yield `I39 process ${name} has not detected that history went back, although another has`;
   }
 
-  /** A run that was there before history went back. */
+  /** A run that existed before history went back. */
   noteNumber({ run, id, generation }: RunRecord): void {
     this.#numbers.set(`${run} ${id} ${generation}`, run);
   }
 
-  /** rules.I38. Of all runs that ever were, each has a number of its own. */
+  /** rules.I38. No two runs ever had the same number. */
   *givenTwice(all: Iterable<RunRecord>): Iterable<string> {
     for (const record of all) this.noteNumber(record);
     const byNumber = Map.groupBy(this.#numbers.keys(), (run) => this.#numbers.get(run));
@@ -113,7 +114,7 @@ export class Ledger implements Witness {
     return this.#stale;
   }
 
-  /** rules.I14, rules.I15. An acknowledged entry is there as it was written: nobody lost it, nobody wrote another in its place. */
+  /** rules.I14, rules.I15. An acknowledged entry is in the journal as written: neither lost nor replaced. */
   *missingIn(journals: ReadonlyMap<number, readonly Entry[]>): Iterable<string> {
     for (const { process, run, entry } of this.#entries) {
       const stored = journals.get(run)?.[entry.seq - 1];
@@ -134,7 +135,7 @@ function isThere(journal: readonly Entry[] | undefined, entry: Entry): boolean {
   );
 }
 
-/** What was handed to the outside. */
+/** The messages that were delivered. */
 export class Outside {
   readonly #byKey = new Map<string, Set<string>>();
   calls = 0;
@@ -145,7 +146,7 @@ export class Outside {
     this.#byKey.set(dedupKey, said.add(JSON.stringify(payload)));
   };
 
-  /** rules.I20, rules.I21. As the receiver sees it, who keeps one message per key: what was sent, each once, nothing else. */
+  /** rules.I20, rules.I21. A receiver that keeps one message per key has every sent message once, and nothing else. */
   *problems(journals: Iterable<readonly Entry[]>, wasRolledBack: boolean): Iterable<string> {
     const sent: string[] = [];
     for (const journal of journals)
@@ -161,10 +162,10 @@ export class Outside {
     if (want !== got) yield `I21 sent ${want}, received ${got}`;
   }
 
-  /** What a lost history delivered cannot be taken back, and the run that is done again may say something else. */
+  /** Messages delivered by a lost history cannot be taken back, and the repeated run may send something else. */
   *#problemsAfterLoss(sent: readonly string[]): Iterable<string> {
     const received = new Set([...this.#byKey.values()].flatMap((said) => [...said]));
-    for (const payload of sent) if (!received.has(payload)) yield `I20 sent ${payload}, which nobody received`;
+    for (const payload of sent) if (!received.has(payload)) yield `I20 sent ${payload}, which was not received`;
     for (const [key, said] of this.#byKey) {
       const senders = new Set([...said].map(senderOf));
       if (senders.size > 1) yield `I21 key ${key} stands for ${[...said].join(" and ")}`;
@@ -172,12 +173,12 @@ export class Outside {
   }
 }
 
-/** The run that a payload names, if it names one. */
+/** The run named in a payload, if any. */
 function senderOf(payload: string): string | undefined {
   return /^"([a-z-]+-\d+) /.exec(payload)?.[1];
 }
 
-/** Every run of the store, and its journal. */
+/** All runs of the store with their journals. */
 export async function readAll(store: Store): Promise<Map<RunRecord, readonly Entry[]>> {
   const all = new Map<RunRecord, readonly Entry[]>();
   for (let before: number | undefined; ;) {
@@ -202,14 +203,14 @@ export function endsOf(all: ReadonlyMap<RunRecord, readonly Entry[]>): Map<strin
   return ends;
 }
 
-/** Runs nobody asked for. */
+/** Runs that no client started. */
 export function* strangers(all: ReadonlyMap<RunRecord, unknown>, asked: ReadonlySet<string>): Iterable<string> {
   for (const { id, parent, generation } of all.keys())
     if (parent === undefined && generation === 0 && !asked.has(id))
-      yield `I1 run ${id} is there, and nobody asked for it`;
+      yield `I1 run ${id} exists, but no client started it`;
 }
 
-/** What can be seen in any journal, whatever the run does: one end, one terminal entry per command, dense numbers. */
+/** What holds for every journal: one end, one terminal entry per command, dense sequence numbers. */
 export function* journalProblems(all: ReadonlyMap<RunRecord, readonly Entry[]>): Iterable<string> {
   for (const [{ id, status, head }, journal] of all) {
     if (!hasEnded(status)) yield `I16 run ${id} has not ended: ${status}`;
@@ -217,9 +218,9 @@ export function* journalProblems(all: ReadonlyMap<RunRecord, readonly Entry[]>):
       yield `I7 run ${id}: journal has gaps`;
     const settled = new Map<string, string>();
     for (const { type, command, seq } of journal) {
-      // What failed is void then, and done again.
+      // After a retry, failed commands run again.
       if (type === "RunRetried") for (const [each, as] of settled) if (as.endsWith("Failed")) settled.delete(each);
-      // A value that came before it was asked for belongs to a port, not to a command.
+      // A value that arrived early belongs to a port, not to a command.
       if (!isTerminal(type) || type === "SignalReceived" || command === "") continue;
       if (settled.has(command)) yield `I13 run ${id}: ${command} is settled again by entry ${seq} ${type}`;
       settled.set(command, type);

@@ -1,16 +1,16 @@
-// Client: asks processes for things until one answers, as a program outside does: it cannot know why one does not.
+// Client: sends requests to processes until one responds, as an outside program does: it cannot know why a process does not.
 //
-// CL1. After history went back the client repeats every request that was acknowledged before, run by run, in the order in
-//      which it was first made. What was acknowledged afterwards it never repeats: that must not be lost.
+// client.C1. After a rollback of history the client repeats every request that was acknowledged before, run by run, in the order in
+//   which it was first made. It never repeats requests that were acknowledged afterwards: those must not be lost.
 
 import type { EngineCore } from "../../src/engine/index.ts";
 import type { RandomSource } from "../replay/random-source.ts";
 import type { SimProcess } from "./process.ts";
 import type { EventLoop } from "./scheduler.ts";
 
-/** An answer that says nothing about what was asked: ask again. */
+/** Errors that say nothing about the request: send it again. */
 const RETRYABLE = /^(?:ENGINE_CLOSED|STORE_|RESULT_TIMEOUT)/;
-/** It is over, or it is as it was told to be: `USAGE` is what retrying a run that has not failed gives. */
+/** The run has ended, or the request was applied already: retrying a run that has not failed gives `USAGE`. */
 const ALREADY_APPLIED = /^(?:RUN_ENDED|PROMISE_ALREADY_RESOLVED|USAGE)$/;
 const ANSWER_MS = 4_000;
 
@@ -20,17 +20,17 @@ interface Request {
   /** Its last word is the run's id. */
   readonly what: string;
   readonly call: Call;
-  /** Whether the run may be gone with the history it was in. */
+  /** Whether the run may have been lost with its history. */
   readonly mayBeGone: boolean;
   readonly order: number;
 }
 
-/** How waiting for a run ended. */
+/** The result of waiting for a run. */
 export interface Watched {
   readonly value?: unknown;
   readonly code?: string;
   readonly message?: string;
-  /** When the last try began. */
+  /** When the last attempt began. */
   readonly sinceMs: number;
 }
 
@@ -38,15 +38,15 @@ export class Client {
   readonly #loop: EventLoop;
   readonly #chance: RandomSource;
   readonly #processes: readonly SimProcess[];
-  /** The ids of runs that were asked for. */
+  /** The ids of the requested runs. */
   readonly asked = new Set<string>();
-  /** History does not go back any more. */
+  /** No more rollbacks of history. */
   isSettled = true;
-  /** How often history went back. */
+  /** The number of rollbacks of history. */
   epoch = 0;
-  /** When runs that had been there were gone, by id. */
+  /** When runs were lost, by id. */
   readonly vanished = new Map<string, number>();
-  /** What was asked while history went back: it may have come before what was repeated. */
+  /** Requests during a rollback: they may have been applied before the repeated ones. */
   readonly crossed = new Set<string>();
   /** By run. */
   readonly #acknowledged = new Map<string, Request[]>();
@@ -63,20 +63,20 @@ export class Client {
     await this.#loop.sleep(ms);
   }
 
-  /** Tells a run something; whether it is over by now, or was told before, is not for whoever tells it to know. */
+  /** Sends a run a message; errors because the run has ended, or got the message before, are ignored. */
   async tell(what: string, call: (core: EngineCore) => Promise<void>, mayBeGone = false): Promise<void> {
     await this.request(what, async (core) => (await call(core), true), mayBeGone).catch((error: { code?: string }) => {
       if (!ALREADY_APPLIED.test(error.code ?? "")) throw error;
     });
   }
 
-  /** Starts a run; answers when that is acknowledged. */
+  /** Starts a run; resolves when that is acknowledged. */
   async start(definition: string, input: unknown, id: string): Promise<void> {
     this.asked.add(id);
     await this.request(`start ${id}`, (core) => core.start(definition, input as never, { id }));
   }
 
-  /** Starts a run and never does so again; answers whether it was there afterwards, as far as anybody can say. */
+  /** Starts a run once and never again; returns whether it certainly existed afterwards. */
   async startOnce(definition: string, input: unknown, id: string): Promise<boolean> {
     this.asked.add(id);
     const { epoch } = this;
@@ -84,7 +84,7 @@ export class Client {
     return epoch === this.epoch;
   }
 
-  /** CL1. Something that must be so, whatever becomes of history. */
+  /** client.C1. A request that must be applied, whatever happens to history. */
   async request<T>(what: string, call: (core: EngineCore) => Promise<T>, mayBeGone = false): Promise<T | undefined> {
     const run = what.slice(what.lastIndexOf(" ") + 1);
     const request: Request = { what, call, mayBeGone, order: (this.#order += 1) };
@@ -102,7 +102,7 @@ export class Client {
         if (code === "RUN_NOT_FOUND" && mayBeGone) return undefined;
         if (code === "RUN_NOT_FOUND" && this.epoch > 0) await this.#loop.sleep(100);
         else if (epoch === this.epoch) {
-          // Refused for what the run is: history may take that back.
+          // Refused because of the run's state, which a rollback may undo.
           if (ALREADY_APPLIED.test(code)) this.#acknowledge(run, request);
           throw error;
         }
@@ -117,7 +117,7 @@ export class Client {
     requests.push(request);
   }
 
-  /** CL1. Called in the moment in which history went back. */
+  /** client.C1. Called at the moment of a rollback. */
   rolledBack(gone: ReadonlySet<string>): void {
     this.epoch += 1;
     for (const id of gone) this.vanished.set(id, this.#now());
@@ -133,7 +133,7 @@ export class Client {
     await this.#loop.sleep(this.#chance.below(500));
     for (const { what, call, mayBeGone } of requests) {
       for (;;) {
-        // Another cut: all of it is repeated from the beginning.
+        // Another rollback: repeat all requests from the first.
         if (epoch !== this.epoch) return;
         try {
           await this.ask(`again: ${what}`, async (core) => (await call(core), true));
@@ -148,7 +148,7 @@ export class Client {
     }
   }
 
-  /** Resolves when everything was repeated that had to be, of one run or of all. */
+  /** Resolves when all requests of one run, or of all runs, are repeated. */
   async #repeated(run: string): Promise<void> {
     for (let repeating: Promise<void> | undefined; repeating !== this.#repeating.get(run);) {
       repeating = this.#repeating.get(run);
@@ -160,7 +160,7 @@ export class Client {
     for (const run of this.#repeating.keys()) await this.#repeated(run);
   }
 
-  /** Waits for the end of a run in one process after the other. */
+  /** Waits for the end of a run, in one process after the other. */
   async watch(definition: string, id: string): Promise<Watched> {
     for (;;) {
       const process = this.#anyProcess();
@@ -178,7 +178,7 @@ export class Client {
     }
   }
 
-  /** The answer, or an error that is one. */
+  /** The result, or an error that is one. */
   async ask<T>(what: string, call: (core: EngineCore) => Promise<T>): Promise<T> {
     for (;;) {
       const process = this.#anyProcess();

@@ -1,4 +1,4 @@
-// Coverage: which feature has met which fault, over many seeds. A pair that never met was not tried.
+// Coverage: which feature ran together with which fault, over many seeds. A pair that never occurred was not tested.
 
 import { FAULTS } from "./faults.ts";
 import type { SimReport } from "./simulate.ts";
@@ -27,12 +27,12 @@ export class Coverage {
     }
   }
 
-  /** How often faults of each kind have fired. */
+  /** The number of fired faults of each kind. */
   get fired(): Readonly<Record<string, number>> {
     return Object.fromEntries(FAULTS.map((kind) => [kind, this.#fired.get(kind) ?? 0]));
   }
 
-  /** Seeds in which the feature and the fault were both there. */
+  /** Seeds with both the feature and the fault. */
   get table(): Readonly<Record<string, Readonly<Record<string, number>>>> {
     return Object.fromEntries(
       [...this.#met]
@@ -41,7 +41,7 @@ export class Coverage {
     );
   }
 
-  /** Pairs that never met; `abort` is of no concern to SQLite, which has no such thing. */
+  /** Pairs that never occurred; SQLite has no `abort`. */
   get blanks(): readonly string[] {
     return Object.entries(this.table).flatMap(([feature, met]) =>
       Object.entries(met).flatMap(([kind, count]) => (count === 0 ? [`${feature} × ${kind}`] : [])),

@@ -1,21 +1,22 @@
-// Faults: what goes wrong, when, by chance. Each seed has its own swarm: some kinds, each at its own intensity.
+// Faults: which faults fire, and when, at random. Each seed has its own swarm: some kinds, each at its own intensity.
 //
-// Every fault that fires has a name, `kill:3`: the third draw of its kind that said yes. A failing seed is made smaller by
+// Every fault that fires has a name, such as `kill:3`: the third one of its kind. A failing seed is shrunk by
 // allowing only some of them.
 
 import type { RandomSource } from "../replay/random-source.ts";
 import { stream } from "./random.ts";
 
 /**
- * `slow`: a call takes long. `kill`: a process is killed, anywhere or right before or after a write. `pause`: it stands still
- * past its lease. `drain`: it is closed in good order and comes back. `cut`: a call fails before it is done. `unknown`: a write
- * is done, not done or done later, and nobody is told. `abort`: the database gives a transaction up. `clock`: a wall clock jumps.
+ * `slow`: a call takes long. `kill`: a process is killed, anywhere or right before or after a write. `pause`: it is suspended
+ * past its lease. `drain`: it is closed cleanly and starts again. `cut`: a call fails before it is applied. `unknown`: a write
+ * is applied, not applied or applied later, and its caller gets an error. `abort`: the database aborts a transaction. `clock`: a
+ * wall clock jumps.
  * `rollback`: the database loses its last commits, by a failover or a restore.
  */
 export const FAULTS = ["slow", "kill", "pause", "drain", "cut", "unknown", "abort", "clock", "rollback"] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** How many worlds have a kind: what is lost with history need not be kept, so most worlds keep theirs. */
+/** The share of worlds that have a kind: after a rollback fewer guarantees can be checked, so most worlds have none. */
 const SHARE: Partial<Record<Fault, number>> = { rollback: 0.25 };
 
 export interface FaultOptions {
@@ -30,7 +31,7 @@ export interface FaultOptions {
 export class Faults {
   /** By kind, in (0, 1]. */
   readonly intensity: ReadonlyMap<Fault, number>;
-  /** Those that have fired, in order. */
+  /** The fired faults, in order. */
   readonly fired: string[] = [];
   isQuiet = false;
   readonly #streams: ReadonlyMap<Fault, RandomSource>;
@@ -40,7 +41,7 @@ export class Faults {
   constructor(seed: number, { kinds = FAULTS, always = [], keep }: FaultOptions = {}) {
     const swarm = stream(seed, "swarm");
     const intensity = new Map<Fault, number>();
-    // Drawn for every kind, so that leaving one out changes no other.
+    // Drawn for every kind, so that omitting one does not change the others.
     for (const kind of FAULTS) {
       const [isIn, strength] = [swarm.happens(SHARE[kind] ?? 0.6), 0.1 + 0.9 * swarm.unit() ** 2];
       if ((isIn && kinds.includes(kind)) || always.includes(kind)) intensity.set(kind, strength);
@@ -50,7 +51,7 @@ export class Faults {
     this.#streams = new Map(FAULTS.map((kind) => [kind, stream(seed, `fault ${kind}`)]));
   }
 
-  /** Draws whether one of this kind happens here; the probability is scaled by its intensity. */
+  /** Draws whether a fault of this kind fires here; the probability is scaled by its intensity. */
   happens(kind: Fault, probability: number): boolean {
     const intensity = this.intensity.get(kind);
     if (intensity === undefined || this.isQuiet) return false;

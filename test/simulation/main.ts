@@ -1,4 +1,4 @@
-// npm run sim: seeds, one after the other, until there have been enough or the time is up.
+// npm run sim: runs seeds, one after the other, up to a count or a time limit.
 
 import { parseArgs } from "node:util";
 import type { Isolation } from "./store/sim-database.ts";
@@ -56,7 +56,7 @@ function optionsOf(seed: number): SimOptions {
   };
 }
 
-/** Both, in turn. */
+/** Both stores, in turn. */
 function storeOf(seed: number): StoreName {
   return seed % 2 === 0 ? "remote" : "sqlite";
 }
@@ -100,7 +100,7 @@ async function tellFailure(options: SimOptions, report: SimReport): Promise<void
 async function main(): Promise<void> {
   for (const fault of [...(listOf(values.faults) ?? []), ...(listOf(values.always) ?? [])])
     if (!FAULTS.includes(fault as Fault))
-      throw new Error(`No fault is called ${fault}; there are: ${FAULTS.join(", ")}.`);
+      throw new Error(`There is no fault ${fault}; there are: ${FAULTS.join(", ")}.`);
   if (values.mutants !== undefined) return huntMutants(Number(values.mutants));
   if (values.seed !== undefined) {
     const report = await runSeed(optionsOf(Number(values.seed)));
@@ -120,11 +120,11 @@ async function main(): Promise<void> {
   showProgress(true);
   if (values.json) process.stdout.write(`${JSON.stringify(summary(), null, 2)}\n`);
   else if (coverage.totals.seeds >= 1_000 && coverage.blanks.length > 0)
-    say(`never met: ${coverage.blanks.join(", ")}\n`);
+    say(`never combined: ${coverage.blanks.join(", ")}\n`);
   process.exitCode = failures.length === 0 ? 0 : 1;
 }
 
-/** Looks for each mutant in up to so many seeds. */
+/** Runs each mutant on up to `count` seeds until it is found. */
 async function huntMutants(seeds: number): Promise<void> {
   const found: Found[] = [];
   for (const mutant of MUTANTS) {
@@ -147,7 +147,7 @@ function summary(): unknown {
     ...coverage.totals,
     seconds: Math.round(seconds),
     seedsPerMinute: Math.round((seeds * 60) / seconds),
-    /** What a machine that does nothing else would do. */
+    /** The rate of a machine that does nothing else. */
     seedsPerCpuMinute: Math.round((seeds * 60) / cpuSeconds),
     fired: coverage.fired,
     met: coverage.table,

@@ -1,5 +1,5 @@
-// Mutants: the simulated world with one bug in it, each of which must be found. They stand in front of a store and change what
-// goes in or comes out; production code has no switch for any of this.
+// Mutants: the simulated world with one bug, which the simulation must find. A mutant wraps a store and changes its arguments or
+// its results; production code has no switch for it.
 
 import type { Outcome, OutcomeOf, Store, TurnWrite, Write } from "../../src/kernel/index.ts";
 import type { Lock, Query } from "../../src/stores/remote/query.ts";
@@ -12,11 +12,11 @@ import type { SimOptions } from "./simulate.ts";
 export interface SimMutant {
   /** The bug. */
   readonly name: string;
-  /** Where it is found soonest: the workload it is about. */
+  /** The workload that finds it soonest. */
   readonly scenario: readonly string[];
-  /** The first seed that finds it, as of the last look. */
+  /** The first seed that finds it, when last run. */
   readonly foundBy: number;
-  /** What it must be found by, where other violations would not prove that it is this one. */
+  /** The violation that must find it, where others would not prove that it is this mutant. */
   readonly foundAs?: RegExp;
   readonly options: Pick<
     SimOptions,
@@ -24,13 +24,13 @@ export interface SimMutant {
   >;
 }
 
-/** Seeds later than the first few, as of the last look. */
+/** The first seed that finds a mutant, if it is not among the first few, when last run. */
 const FOUND_BY: Readonly<Record<string, number>> = {
-  "a commit that was given up may still get in": 702,
-  "a result is taken without looking at its token": 138,
-  "what follows from a turn is written in a second transaction": 237,
-  "a due timer is forgotten when its worker dies": 119,
-  "a lease is counted by the worker's own clock": 154,
+  "an abandoned commit may still be applied": 702,
+  "a result is accepted without checking its token": 138,
+  "the effects of a turn are written in a second transaction": 237,
+  "a due timer is lost when its worker dies": 119,
+  "a lease is computed with the worker's own clock": 154,
 };
 
 type Wrap = (store: Store, instance: ProcessInstance) => Store;
@@ -39,7 +39,7 @@ function mutant(name: string, scenario: readonly string[], wrap: Wrap): SimMutan
   return { name, scenario, foundBy: FOUND_BY[name] ?? 1, options: { store: "sqlite", wrap } };
 }
 
-/** The same, in front of the simulated database. */
+/** The same, around the simulated database. */
 function backendMutant(name: string, scenario: readonly string[], change: (backend: SimBackend) => void): SimMutant {
   const wrapBackend = (backend: SimBackend): SimBackend => {
     change(backend);
@@ -48,7 +48,7 @@ function backendMutant(name: string, scenario: readonly string[], change: (backe
   return { name, scenario, foundBy: FOUND_BY[name] ?? 1, options: { store: "remote", mode: "rc", wrapBackend } };
 }
 
-/** Every connection a process makes, changed. */
+/** Changes every connection of a process. */
 function connectionMutant(
   name: string,
   scenario: readonly string[],
@@ -64,16 +64,16 @@ function connectionMutant(
   });
 }
 
-/** On a database that is left at MySQL's default. */
+/** On a database with MySQL's default isolation. */
 function rrMutant(name: string, scenario: readonly string[], change: (connection: SimConnection) => void): SimMutant {
   const one = connectionMutant(name, scenario, change);
   return { ...one, options: { ...one.options, mode: "rr" } };
 }
 
-/** A plain read: from then on a transaction sees that moment. */
+/** A plain read: from then on the transaction sees that snapshot. */
 const ANYTHING: Query = { kind: "select", table: "meta", where: [], limit: 1, lock: "none" };
 
-/** Queries as they should not be asked. */
+/** Queries with the wrong locks. */
 function asking(change: (query: Query) => Query): (connection: SimConnection) => void {
   return (connection) => {
     const ask = connection.query.bind(connection);
@@ -88,7 +88,7 @@ function withLock(query: Query, was: Lock, is: Lock): Query {
 const isOf = <K extends Write["write"]>(write: Write, kind: K): write is Extract<Write, { write: K }> =>
   write.write === kind;
 
-/** One write of a kind at a time goes another way; the others of its list go as they are, before it. */
+/** Replaces one write of a kind; the other writes of its list are applied before it, unchanged. */
 function instead<K extends Write["write"]>(
   kind: K,
   apply: (write: Extract<Write, { write: K }>, store: Store, instance: ProcessInstance) => Promise<Outcome>,
@@ -112,14 +112,14 @@ async function one<W extends Write>(store: Store, write: W): Promise<OutcomeOf<W
 const EFFECTS = { items: [], children: [], messages: [], sends: [], dropped: [] } as const;
 
 export const MUTANTS: readonly SimMutant[] = [
-  mutant("a result is taken without looking at its token", ["tasks"], (store) =>
+  mutant("a result is accepted without checking its token", ["tasks"], (store) =>
     writing(store, async (write) => {
       if (!isOf(write, "end-item")) return write;
       const [token] = await store.readItemTokens([write]);
       return token === undefined ? write : { ...write, token };
     }),
   ),
-  mutant("a turn that lost its lease is told that it has committed", ["tasks", "cancel"], (store) =>
+  mutant("a turn that lost its lease is reported as committed", ["tasks", "cancel"], (store) =>
     writing(
       store,
       (write) => write,
@@ -130,7 +130,7 @@ export const MUTANTS: readonly SimMutant[] = [
     ),
   ),
   mutant(
-    "what follows from a turn is written in a second transaction",
+    "the effects of a turn are written in a second transaction",
     ["programs"],
     instead("turn", async (write, store, instance) => {
       const isPlain = write.then !== "hold" || (write.items.length === 0 && write.children.length === 0);
@@ -142,7 +142,7 @@ export const MUTANTS: readonly SimMutant[] = [
       return instance.loop.isDead ? first : one(store, then);
     }),
   ),
-  mutant("a list is answered before it is durable", ["programs"], (store, instance) =>
+  mutant("a list is acknowledged before it is durable", ["programs"], (store, instance) =>
     changed(store, {
       async write(writes: readonly Write[]) {
         const mayWait =
@@ -168,7 +168,7 @@ export const MUTANTS: readonly SimMutant[] = [
       },
     ),
   ),
-  mutant("a message is taken for sent before it is", ["outbox"], (store) =>
+  mutant("a message is marked as delivered before it is", ["outbox"], (store) =>
     writing(
       store,
       (write) => write,
@@ -181,7 +181,7 @@ export const MUTANTS: readonly SimMutant[] = [
     ),
   ),
   mutant(
-    "a start that was asked for twice is two runs",
+    "a start that is repeated creates two runs",
     ["programs", "bank"],
     instead("start", async (write, store) => {
       const outcome = await one(store, write);
@@ -197,7 +197,7 @@ export const MUTANTS: readonly SimMutant[] = [
       return { ...write, arrivals: write.arrivals.map((each) => ({ ...each, required: early(each.required) })) };
     }),
   ),
-  mutant("a lease is counted by the worker's own clock", ["tasks"], (store, instance) => {
+  mutant("a lease is computed with the worker's own clock", ["tasks"], (store, instance) => {
     const own = (leaseMs: number): number => leaseMs + instance.loop.skewMs;
     return changed(store, {
       registerWorker: (name: string, leaseMs: number, about?: string) =>
@@ -205,21 +205,21 @@ export const MUTANTS: readonly SimMutant[] = [
       renewLease: (worker: number, leaseMs: number, doing?: string) => store.renewLease(worker, own(leaseMs), doing),
     });
   }),
-  mutant("a message sent again comes twice", ["collect"], (store) =>
+  mutant("a repeated message is delivered twice", ["collect"], (store) =>
     writing(store, (write) => {
       if (!isOf(write, "message")) return write;
       const { dedupId: _dedupId, ...again } = write;
       return again;
     }),
   ),
-  mutant("a message that came meanwhile is taken for read", ["collect"], (store) =>
+  mutant("a message that arrives meanwhile is marked as read", ["collect"], (store) =>
     writing(store, async (write) => {
       if (!isOf(write, "turn") || write.entries.length === 0) return write;
       const [pulse] = await store.readProgress([write.run]);
       return { ...write, read: Math.max(write.read, pulse?.arrivals ?? 0) };
     }),
   ),
-  mutant("a due timer is forgotten when its worker dies", ["programs", "cancel"], (store) =>
+  mutant("a due timer is lost when its worker dies", ["programs", "cancel"], (store) =>
     writing(store, (write) =>
       isOf(write, "turn")
         ? { ...write, items: write.items.filter(({ kind, seq }) => kind !== "timer" || seq % 7 !== 0) }
@@ -230,16 +230,16 @@ export const MUTANTS: readonly SimMutant[] = [
     changed(store, { reap: () => Promise.resolve({ workers: 0, turns: 0, items: 0 }) }),
   ),
   connectionMutant(
-    "rows are read without a lock, and written as they were",
+    "rows are read without a lock and written back",
     ["programs", "collect"],
     asking((query) => withLock(query, "update", "none")),
   ),
   connectionMutant(
-    "a claim takes what others are taking",
+    "a claim takes rows that other claims have locked",
     ["programs", "flows"],
     asking((query) => withLock(query, "skip", "none")),
   ),
-  connectionMutant("what was taken for granted is not looked at again", ["programs", "collect"], (connection) => {
+  connectionMutant("assumed rows are not verified", ["programs", "collect"], (connection) => {
     const commit = connection.commit.bind(connection);
     connection.commit = (batch, mark, changes) =>
       commit(
@@ -248,13 +248,13 @@ export const MUTANTS: readonly SimMutant[] = [
         changes.map((change) => (change.change === "insert" ? change : { ...change, expect: [], old: [] })),
       );
   }),
-  backendMutant("a commit whose outcome is not known is taken for failed", ["flows"], (backend) => {
+  backendMutant("a commit with an unknown outcome is treated as failed", ["flows"], (backend) => {
     backend.lastBatch = () => Promise.resolve(0);
   }),
-  backendMutant("a commit whose outcome is not known is taken for done", ["programs"], (backend) => {
+  backendMutant("a commit with an unknown outcome is treated as committed", ["programs"], (backend) => {
     backend.lastBatch = () => Promise.resolve(Number.MAX_SAFE_INTEGER);
   }),
-  backendMutant("a commit that was given up may still get in", ["flows"], (backend) => {
+  backendMutant("an abandoned commit may still be applied", ["flows"], (backend) => {
     backend.lastBatch = async (connection, writer) => {
       const [rows] = await connection.read([
         { kind: "lookup", table: "writers", columns: ["writer"], keys: [[writer]], lock: "none" },
@@ -263,7 +263,7 @@ export const MUTANTS: readonly SimMutant[] = [
     };
   }),
   rrMutant(
-    "plain reads see the moment before the locks were granted (REPEATABLE READ)",
+    "plain reads see the snapshot before the locks were granted (REPEATABLE READ)",
     ["flows", "collect"],
     (connection) => {
       const ask = connection.query.bind(connection);

@@ -1,4 +1,4 @@
-// What stands between a process and its store: answers that take time, fail or never come, and a witness who remembers what
+// Process store: a store as one process uses it: calls take time, fail or never settle, and a witness records what
 // was acknowledged.
 
 import { RepriseError } from "../../src/base/index.ts";
@@ -6,20 +6,20 @@ import type { Outcome, Store, Write } from "../../src/kernel/index.ts";
 import type { ProcessInstance } from "./process.ts";
 import type { EventLoop } from "./scheduler.ts";
 
-/** Remembers what a store said it had committed. */
+/** Records the commits that a store acknowledged. */
 export interface Witness {
-  /** How often history went back: an answer from before says nothing of what is there now. */
+  /** The number of rollbacks of history: a result from before says nothing about the current state. */
   readonly epoch: number;
   wrote(process: string, write: Write, outcome: Outcome): void;
   /** A process has opened its store. */
   began(loop: EventLoop): void;
-  /** The store of a process has found that history went back. */
+  /** The store of a process has detected a rollback. */
   noticed(loop: EventLoop): void;
 }
 
-/** May take time, throw, or kill the process. */
+/** Called around each store call; may take time, throw, or kill the process. */
 export interface Passage {
-  /** `isWrite`: something may change. */
+  /** `isWrite`: the call may change something. */
   before(method: string, isWrite: boolean): Promise<void> | void;
   after(method: string, isWrite: boolean): Promise<void> | void;
   pollChanges(): boolean;
@@ -37,7 +37,7 @@ export const NEVER = new Promise<never>(() => {});
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** A store as one process sees it. */
+/** A store as one process uses it. */
 export function processStore(raw: Store, instance: ProcessInstance, passage: Passage, witness: Witness): Store {
   witness.began(instance.loop);
   const calls = new Map<string, Call>();
@@ -94,7 +94,7 @@ function isWorthTelling(method: string, result: unknown): boolean {
   return method === "transact" || method === "registerWorker" || method === "releaseWorker";
 }
 
-/** For whoever looks into what happened. */
+/** A log line for debugging. */
 function lineOf(write: Write, outcome: Outcome): string {
   const { run, item, status } = { run: "", item: "", status: undefined, ...write, ...outcome } as Record<
     string,
@@ -106,7 +106,7 @@ function lineOf(write: Write, outcome: Outcome): string {
   return `${write.write}${where}${what}: ${typeof status === "string" ? status : JSON.stringify(outcome).slice(0, 160)}`;
 }
 
-/** A look for work that found none: nothing was written. */
+/** A poll that found no work: nothing was written. */
 export function isIdle(write: Write, outcome: Outcome): boolean {
   const found = outcome as { readonly items?: unknown[]; readonly messages?: unknown[]; readonly runs?: unknown[] };
   switch (write.write) {
@@ -124,7 +124,7 @@ export function isIdle(write: Write, outcome: Outcome): boolean {
   }
 }
 
-/** As a disk or a network fails: whoever asked cannot know what became of it. */
+/** A failure of a disk or a network: the caller cannot know the outcome. */
 export function failed({ loop: loop }: ProcessInstance, what: string): RepriseError {
   loop.log(`${what} fails`);
   return new RepriseError("STORE_IO", `${what}: simulated failure.`);

@@ -1,7 +1,7 @@
-// SimProcess: one process of the engine, killed, paused and started again. The engine in it is the real one.
+// SimProcess: one process with the real engine, which the simulation kills, pauses and restarts.
 //
-// P1. What a killed process would have done later never happens: its loop is dead, its store answers nobody.
-// P2. A paused process stands still wherever it is; when it goes on it does not know that time has passed.
+// process.P1. A killed process does nothing more: its event loop is dead, and its store calls never settle.
+// process.P2. A paused process stops wherever it is; when it resumes it does not know that time has passed.
 
 import { RepriseError, type Random } from "../../src/base/index.ts";
 import { EngineCore } from "../../src/engine/engine.ts";
@@ -12,9 +12,9 @@ import type { RandomSource } from "../replay/random-source.ts";
 import { stream } from "./random.ts";
 import type { EventLoop, Scheduler } from "./scheduler.ts";
 
-/** What user code of one process has of the world. */
+/** What user code of one process can use. */
 export interface Machine {
-  /** Takes some time, by chance; never ends in a process that is killed meanwhile. */
+  /** Takes a random time; never resolves in a process that is killed meanwhile. */
   work(name: string): Promise<void>;
   readonly chance: RandomSource;
 }
@@ -31,7 +31,7 @@ export interface OpenedStore {
   kill(): void;
 }
 
-/** What a process is put into. */
+/** The environment of a process. */
 export interface ProcessHost {
   readonly seed: number;
   readonly scheduler: Scheduler;
@@ -43,7 +43,7 @@ export interface ProcessHost {
   warned(process: string, message: string): void;
 }
 
-/** A process from its start to its end. */
+/** One execution of a process, from its start to its end. */
 export interface ProcessInstance {
   readonly name: string;
   readonly loop: EventLoop;
@@ -62,7 +62,7 @@ export class SimProcess {
   readonly name: string;
   readonly #host: ProcessHost;
   #starts = 0;
-  /** How far the wall clock of its machine is off: that outlives it. */
+  /** The error of its machine's wall clock, which survives a restart. */
   #skewMs = 0;
   #loop: EventLoop | undefined;
   #core: EngineCore | undefined;
@@ -75,7 +75,7 @@ export class SimProcess {
     this.name = name;
   }
 
-  /** The engine, while it can be asked. */
+  /** The engine, while it accepts calls. */
   get core(): EngineCore | undefined {
     return this.#core;
   }
@@ -88,12 +88,12 @@ export class SimProcess {
     return this.#loop;
   }
 
-  /** Waits for an answer, or for the end of the process. */
+  /** Waits for a result, or for the end of the process. */
   answer<T>(asked: Promise<T>): Promise<T> {
     return Promise.race([asked, this.#died]);
   }
 
-  /** Resolves when the process is not there any more. */
+  /** Resolves when the process has ended. */
   async gone(): Promise<void> {
     await this.#died.catch(() => {});
   }
@@ -122,7 +122,7 @@ export class SimProcess {
       loop.log("works");
     } catch (error) {
       if (error instanceof Died) return;
-      // As a supervisor sees it: it could not start.
+      // A supervisor sees a process that could not start.
       this.kill(`could not start: ${String(error)}`);
     }
   }
@@ -145,7 +145,7 @@ export class SimProcess {
     this.#tellDied?.();
   }
 
-  /** In good order: what is at work may finish, the rest is given back. */
+  /** Closes it cleanly: running steps finish, the rest is returned. */
   async close(): Promise<void> {
     const [core, loop] = [this.#core, this.#loop];
     if (core === undefined) return;

@@ -1,4 +1,4 @@
-// Chance: one stream of draws per purpose, all from one seed, so that drawing less for one purpose shifts no other.
+// Random: one random stream per purpose, all from one seed, so that draws for one purpose do not shift the others.
 
 import type { RandomSource } from "../replay/random-source.ts";
 

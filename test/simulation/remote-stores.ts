@@ -1,4 +1,4 @@
-// RemoteStore in the simulation: each process has its own, and its own connections, to one simulated database.
+// Remote stores in the simulation: each process has its own store and connections to one simulated database.
 
 import type { Database, Store } from "../../src/kernel/index.ts";
 import { ConnectionError } from "../../src/stores/remote/backend.ts";
@@ -11,19 +11,19 @@ import { processStore, type Passage } from "./process-store.ts";
 import type { ProcessInstance, OpenedStore } from "./process.ts";
 import { crashPoint, latency, latencyMs, type SimStores, type StoresHost } from "./stores.ts";
 
-/** What `ctx.tx` is asked for here. */
+/** The database kind for `ctx.tx`. */
 const simulated: Database<SimUserHandle, false> = { "~kind": "simulated" };
 
 const LATE_MS = 3_000;
-/** How much a standby may be behind. */
+/** The maximum replication lag of a standby. */
 const BEHIND_MS = [0, 50, 500, 3_000];
-/** How much older than it must be a backup may be. */
+/** The maximum extra age of a backup. */
 const OLDER_MS = 4_000;
 
 export interface RemoteHost extends StoresHost {
   readonly isolation: Isolation;
   readonly chance: RandomSource;
-  /** A mutant: the same database with one promise broken. */
+  /** A mutant: the same database with one broken guarantee. */
   readonly wrapBackend?: ((backend: SimBackend, instance: ProcessInstance) => SimBackend) | undefined;
 }
 
@@ -39,12 +39,12 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
     durability: "full",
     time: "server",
     optimistic: isOptimistic,
-    // Two batches at once whenever there is anything for the second.
+    // A second batch whenever there is a write for it.
     overlapFrom: 1,
   });
   const openCalm = async (): Promise<Store> => {
     const backend = server.backend();
-    // Whoever judges is not part of what happens.
+    // The checks must not affect the simulation.
     server.backends.delete(backend);
     return openRemoteStore(backend, optionsOf({ clock: loop.clock, timers: loop.timers, random }));
   };
@@ -54,7 +54,7 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
     database: simulated,
     async open(instance: ProcessInstance): Promise<OpenedStore> {
       const backend = server.backend(wireOf(host, instance));
-      // Killed while it opens: nothing of it may stay.
+      // A process killed while it opens must leave nothing.
       instance.loop.onDeath(() => backend.kill());
       const used = host.wrapBackend?.(backend, instance) ?? backend;
       const store = await openRemoteStore(used, optionsOf({ ...instance.loop, random: instance.random }));
@@ -72,7 +72,7 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
       const now = loop.clock.monotonic();
       const isFailover = draws.happens(0.5);
       const ageMs = isFailover ? draws.unit() * draws.pick(BEHIND_MS) : leastMs + draws.unit() * OLDER_MS;
-      // There was no store yet.
+      // The store did not exist yet.
       if (ageMs >= now) return undefined;
       const lost = history.since(now - ageMs);
       if (isFailover) server.failOver(lost);
@@ -88,7 +88,7 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
   return stores;
 }
 
-/** Between a process and the database. What happens in the database takes its time whether the process stands still or not. */
+/** The network between a process and the database. Work in the database takes time also while the process is paused. */
 function wireOf(host: RemoteHost, instance: ProcessInstance): SimWire {
   const { faults, loop: loop } = host;
   const lost = (where: string): ConnectionError => {

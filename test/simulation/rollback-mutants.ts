@@ -1,8 +1,8 @@
-// Mutants of what keeps lost history from mixing runs. There are several layers, and each would hide that another is missing:
-// a mutant takes away its own layer and those in front of it, and must be found by the violation that is its own.
+// Mutants of the protection against lost history. It has several layers, and each would hide that another one is missing:
+// a mutant removes its own layer and those before it, and must be found by its own violation.
 //
-// Layers, from the front: the check that history is whole (Y1, Y3, Y4 of stores/remote/history.ts), numbers that are never
-// given twice, the comparison of what is held (reconcile), the identity of a run that is in memory.
+// Layers, in order: the check that history is complete (remote.Y1, remote.Y3, remote.Y4), numbers that are never
+// used twice, the comparison of held work (reconcile), the identity of a run in memory.
 
 import type { OutcomeOf, RunRecord, Store } from "../../src/kernel/index.ts";
 import type { SimBackend, SimConnection } from "./store/sim-backend.ts";
@@ -12,7 +12,7 @@ import type { SimMutant } from "./mutants.ts";
 
 type Change = (backend: SimBackend) => void;
 
-/** No commit looks at history any more, and every server looks the same. */
+/** No commit checks history, and every server has the same identity. */
 const UNCHECKED: Change = (backend) =>
   changeLinks(backend, (connection) => {
     const commit = connection.commit.bind(connection);
@@ -20,7 +20,7 @@ const UNCHECKED: Change = (backend) =>
     Object.defineProperty(connection, "server", { value: "the only one" });
   });
 
-/** Lines of writers are looked at, the incarnation is not. */
+/** Rows of writers are checked, the incarnation is not. */
 const UNCHECKED_INCARNATION: Change = (backend) =>
   changeLinks(backend, (connection) => {
     const commit = connection.commit.bind(connection);
@@ -28,7 +28,7 @@ const UNCHECKED_INCARNATION: Change = (backend) =>
       commit(batch, mark, changes, check && { ...check, incarnation: undefined });
   });
 
-/** Numbers of runs follow the counter alone. */
+/** Run numbers come from the counter alone. */
 const COUNTED: Change = (backend) => {
   const reserve = backend.reserve.bind(backend);
   backend.reserve = (connection, counter, count) => reserve(connection, counter, count, 0);
@@ -43,16 +43,16 @@ function changeLinks(backend: SimBackend, change: (connection: SimConnection) =>
   };
 }
 
-/** What is held is never compared. */
+/** Held work is never compared. */
 function unreconciled(store: Store): Store {
   return changed(store, { readHeld: () => Promise.resolve({ turns: [], items: [], messages: [] }) });
 }
 
-/** A run in memory is taken for the one that was claimed when their heads agree, and so does the fence of its commits. */
+/** A run in memory is used for the claimed run when their heads are equal; so is the fence of its commits. */
 function headOnly(store: Store): Store {
-  /** As this process last knew it, by number. */
+  /** The run as this process last knew it, by number. */
   const known = new Map<number, Pick<RunRecord, "id" | "generation" | "head" | "chain">>();
-  /** What the database has instead. */
+  /** What the database contains instead. */
   const real = new Map<number, string>();
   return writing(
     store,
@@ -106,14 +106,14 @@ function mutant(name: string, foundAs: RegExp, foundBy: number, { faults = [], b
 }
 
 export const ROLLBACK_MUTANTS: readonly SimMutant[] = [
-  mutant("no commit checks that history is whole", /^I16/, 22, { backend: [UNCHECKED] }),
+  mutant("no commit checks that history is complete", /^I16/, 22, { backend: [UNCHECKED] }),
   mutant("a process does not check the incarnation", /^I39/, 4, {
     faults: ["pause"],
     backend: [UNCHECKED_INCARNATION],
   }),
-  mutant("a number is given again after the counter went back", /^I38/, 2, { backend: [COUNTED] }),
-  mutant("a worker never compares what it holds", /^I16/, 4, { backend: [UNCHECKED], wrap: unreconciled }),
-  mutant("a run in memory is taken when only its head agrees", /^I44/, 273, {
+  mutant("a number is used again after the counter went back", /^I38/, 2, { backend: [COUNTED] }),
+  mutant("a worker never compares its held work", /^I16/, 4, { backend: [UNCHECKED], wrap: unreconciled }),
+  mutant("a run in memory is used when only its head is equal", /^I44/, 273, {
     backend: [UNCHECKED, COUNTED],
     wrap: headOnly,
   }),

@@ -1,8 +1,8 @@
-// Rollbacks: history goes back (fault `rollback`), and the judges learn what the database lost.
+// Rollbacks: performs the fault `rollback`, and informs the checks of what the database lost.
 //
-// RB1. What the database lost is lost: nobody has to find it again. Everything else must hold as if nothing had happened.
-// RB2. An answer that was on its way when history went back counts for nothing: the judge cannot know on which side it was.
-// RB3. A run's number is never given to another run, whatever became of the first.
+// rollbacks.R1. Lost commits need not be found again. Everything else must hold as if nothing had happened.
+// rollbacks.R2. A response in flight during a rollback is ignored: the checks cannot know whether it was before or after.
+// rollbacks.R3. A run's number is never used for another run, even if the first one is lost.
 
 import { InvariantError } from "../../src/base/index.ts";
 import type { Entry, RunRecord } from "../../src/kernel/index.ts";
@@ -22,7 +22,7 @@ export interface RollbacksHost {
   readonly leastMs: number;
 }
 
-/** Takes the database back once; answers how many runs are gone, or undefined when there is nothing to go back to. */
+/** Rolls the database back once; returns the number of lost runs, or undefined when there is no earlier state. */
 export async function rollBack(host: RollbacksHost, chance: RandomSource): Promise<number | undefined> {
   const { scheduler, loop, stores, ledger, client, leastMs } = host;
   const { steps } = scheduler;
@@ -31,9 +31,9 @@ export async function rollBack(host: RollbacksHost, chance: RandomSource): Promi
   if (how === undefined) return undefined;
   const after = await readAll(stores.calm);
   if (scheduler.steps !== steps) throw new InvariantError("Something else happened while history went back.");
-  // RB2
+  // rollbacks.R2
   ledger.rolledBack(journalsOf(before), journalsOf(after));
-  // RB3
+  // rollbacks.R3
   for (const record of before.keys()) ledger.noteNumber(record);
   const left = new Set([...after.keys()].map(({ id }) => id));
   const vanished = new Set([...before.keys()].map(({ id }) => id).filter((id) => !left.has(id)));

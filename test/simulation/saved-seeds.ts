@@ -1,5 +1,5 @@
-// Seeds that once failed: what they found is fixed, and they are the first to be run. A seed is what it was only as long as
-// the workload and the engine draw the same; later it is a seed like any other, which does no harm.
+// Saved seeds: seeds that once failed; they run first. A seed reproduces its old failure only as long as the workload and the
+// engine make the same draws; later it is an ordinary seed.
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ const FOLDER = join(import.meta.dirname, "../seeds");
 
 export interface SavedSeed {
   readonly options: SimOptions;
-  /** What it found, in words. */
+  /** The problem it found. */
   readonly found: string;
 }
 
@@ -23,7 +23,7 @@ export function readSavedSeeds(): readonly SavedSeed[] {
     });
 }
 
-/** Answers the file's name. */
+/** Returns the file's name. */
 export function saveSeed(
   { wrap: _wrap, wrapBackend: _wrapBackend, expected: _expected, keep, ...options }: SimOptions,
   found: string,

@@ -1,14 +1,14 @@
-// Scheduler: who goes on next, and what time it is. The only source of both for everything that is simulated.
+// Scheduler: decides which process runs next, and what time it is. Everything simulated gets both from here.
 //
-// C1. One thing is done at a time, and everything that follows from it by promises is done before the next (`setImmediate`).
-// C2. Within a process things happen in the order they were asked for; between processes chance decides.
-// C3. Time moves only when no process can go on. A paused process cannot; a dead one never will.
+// scheduler.C1. One callback runs at a time, and all promise callbacks that follow from it run before the next (`setImmediate`).
+// scheduler.C2. Within a process, callbacks run in order; between processes, the order is random.
+// scheduler.C3. Time moves only when no process can run. A paused process cannot run; a dead one never will.
 
 import type { Clock, Timers } from "../../src/base/index.ts";
 import type { RandomSource } from "../replay/random-source.ts";
 import { hash } from "./random.ts";
 
-/** Some moment; its only merit is that nobody takes it for the real time. */
+/** A time that cannot be confused with the real one. */
 export const START_MS = 1_893_456_000_000; // 2030-01-01
 const SHOWN_EVENTS = 60;
 
@@ -19,7 +19,7 @@ interface Timer {
   fn: (() => void) | undefined;
 }
 
-/** What one process does, in order. */
+/** The callbacks of one process, in order. */
 export class EventLoop {
   readonly name: string;
   readonly timers: Timers;
@@ -28,7 +28,7 @@ export class EventLoop {
   readonly queue: (() => void)[] = [];
   isPaused = false;
   isDead = false;
-  /** How far its wall clock is off. */
+  /** The error of its wall clock. */
   skewMs = 0;
   readonly #deathbeds: (() => void)[] = [];
 
@@ -67,10 +67,10 @@ export class EventLoop {
 export class Stuck extends Error {}
 
 export class Scheduler {
-  /** Since the beginning. */
+  /** Since the start. */
   elapsedMs = 0;
   steps = 0;
-  /** Of everything that was told: the same seed gives the same one. */
+  /** A hash of all log lines: the same seed gives the same one. */
   digest = 0;
   readonly #chance: RandomSource;
   readonly #loops = new Set<EventLoop>();
@@ -113,16 +113,16 @@ export class Scheduler {
     return this.#logs;
   }
 
-  /** Goes on until something settles; throws `Stuck` when it cannot. */
+  /** Runs until a promise settles; throws `Stuck` when it cannot. */
   async run(until: Promise<unknown>, maxSteps: number): Promise<void> {
     let isOver = false;
     const over = (): void => void (isOver = true);
     until.then(over, over);
     await drain();
     for (const stop = this.steps + maxSteps; !isOver; this.steps += 1) {
-      if (this.steps >= stop) throw new Stuck(`nothing came of it in ${maxSteps} steps`);
+      if (this.steps >= stop) throw new Stuck(`it did not settle within ${maxSteps} steps`);
       const next = this.#next();
-      if (next === undefined) throw new Stuck("nobody can go on, and no timer is set");
+      if (next === undefined) throw new Stuck("no process can run, and no timer is set");
       next();
       await drain();
     }
@@ -131,7 +131,7 @@ export class Scheduler {
 
   #next(): (() => void) | undefined {
     for (;;) {
-      // C2
+      // scheduler.C2
       const able = [...this.#loops].filter((loop) => !loop.isPaused && loop.queue.length > 0);
       if (able.length > 0) return able[able.length === 1 ? 0 : this.#chance.below(able.length)]!.queue.shift()!;
       const timer = pop(this.#timers);
@@ -144,12 +144,12 @@ export class Scheduler {
   }
 }
 
-/** C1 */
+/** scheduler.C1 */
 function drain(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-// ── a heap: the earliest first, those of one moment in the order they were set ──
+// ── a heap: the earliest first, simultaneous ones in the order they were set ──
 
 function isBefore(a: Timer, b: Timer): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order);

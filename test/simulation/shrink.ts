@@ -1,5 +1,5 @@
-// Shrink: makes a failing seed smaller: kinds of faults, parts of the workload, workers and amount are taken away one by one,
-// then single faults. Whatever still fails, in whatever way, is smaller than what was there before.
+// Shrink: makes a failing seed smaller: removes kinds of faults, parts of the workload, workers and size one by one,
+// then single faults. Options that still fail, in any way, are kept.
 
 import type { Fault } from "./faults.ts";
 import { simulate, type SimOptions, type SimReport } from "./simulate.ts";
@@ -31,7 +31,7 @@ class Shrinking implements Shrunk {
     this.report = report;
   }
 
-  /** Goes on with these options if they still fail. */
+  /** Keeps these options if they still fail. */
   async #try(change: Partial<SimOptions>): Promise<boolean> {
     if (this.tries >= MAX_TRIES) return false;
     this.tries += 1;
@@ -65,7 +65,7 @@ class Shrinking implements Shrunk {
     for (const scale of [0.25, 0.5]) if (await this.#try({ scale })) break;
   }
 
-  /** Delta debugging: ever smaller pieces of the list are left out. */
+  /** Delta debugging: removes smaller and smaller pieces of the list. */
   async withoutFaults(): Promise<void> {
     for (let size = Math.ceil(this.report.fired.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
       for (let at = 0; at < this.report.fired.length;) {
@@ -80,7 +80,7 @@ function kindOf(fired: string): Fault {
   return fired.slice(0, fired.indexOf(":")) as Fault;
 }
 
-/** What to type to see it again. */
+/** The command that reproduces it. */
 export function reproduction(options: SimOptions): string {
   const { seed, store, mode, scenario, faults, always, keep, workers, scale } = options;
   const option = (name: string, value: string | number | undefined): string =>

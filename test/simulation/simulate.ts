@@ -1,8 +1,8 @@
-// One seed: a world of processes on one store, a swarm of faults, then quiet, then judgement.
+// Simulate: one seed: processes on one store, a swarm of faults, then a quiet phase, then the checks.
 //
-// M1. First faults, for some seconds of virtual time, while clients ask for things. Then none: every process comes back, and
-//     everything must come to an end in a bounded number of steps.
-// M2. The same options give the same world, event for event (`digest`).
+// simulate.M1. First faults, for some seconds of virtual time, while clients send requests. Then none: every process restarts, and
+//   every run must end within a bounded number of steps.
+// simulate.M2. The same options give the same events (`digest`).
 
 import type { Random } from "../../src/base/index.ts";
 import { hasEnded } from "../../src/kernel/index.ts";
@@ -25,9 +25,9 @@ import type { SimStores, StoreName, StoresHost } from "./stores.ts";
 export interface SimOptions {
   readonly seed: number;
   readonly store: StoreName;
-  /** Of the simulated database. */
+  /** The isolation of the simulated database. */
   readonly mode?: Isolation | undefined;
-  /** Parts of the workload by name; default: one to three by chance. */
+  /** Parts of the workload by name; default: one to three at random. */
   readonly scenario?: readonly string[] | undefined;
   readonly faults?: readonly Fault[] | undefined;
   /** Kinds of faults that every seed has. */
@@ -35,17 +35,17 @@ export interface SimOptions {
   /** Only these faults may fire. */
   readonly keep?: ReadonlySet<string> | undefined;
   readonly workers?: number | undefined;
-  /** How much of everything, 1 at most; default: by chance. */
+  /** The size, at most 1; default: random. */
   readonly scale?: number | undefined;
   readonly wrap?: StoresHost["wrap"];
   readonly wrapBackend?: RemoteHost["wrapBackend"];
-  /** What graphs come to in a world without faults; found out where it is not given. */
+  /** The results of graphs in a world without faults; computed if not given. */
   readonly expected?: ReadonlyMap<string, string> | undefined;
 }
 
 export interface SimReport {
   readonly seed: number;
-  /** The violated invariants; empty when all is well. */
+  /** The violated invariants. */
   readonly problems: readonly string[];
   readonly digest: number;
   readonly steps: number;
@@ -56,7 +56,7 @@ export interface SimReport {
   readonly parts: readonly string[];
   readonly features: readonly string[];
   readonly fired: readonly string[];
-  /** How often history went back, and how many runs were gone then. */
+  /** The number of rollbacks, and of the runs lost by them. */
   readonly rollbacks: number;
   readonly vanished: number;
   /** How graphs ended, by run. */
@@ -69,9 +69,9 @@ const TICK_MS = 200;
 /** As in src/worker/worker-lease.ts. */
 const BEATS_PER_LEASE = 3;
 const SHOWN_ENTRIES = 50;
-/** Where parts of workloads send messages to. */
+/** The destination of messages. */
 const DESTINATIONS = ["outside", "mail", "somewhere"];
-/** M1. How long a run may take to its end when nothing goes wrong any more. */
+/** simulate.M1. How long runs may take to end after the last fault. */
 const QUIET_MS = 180_000;
 
 class World {
@@ -107,7 +107,7 @@ class World {
     this.#leaseMs = this.#chance.pick([600, 1_500, 3_000]);
   }
 
-  /** The whole instance of the world. */
+  /** Runs the whole simulation. */
   async live(): Promise<void> {
     const { seed } = this.#options;
     const chance = this.#chance;
@@ -141,7 +141,7 @@ class World {
     client.isSettled = true;
     if (this.rollbacks > 0) {
       await stores.reopen();
-      // Time for whoever stood still to notice what others have noticed.
+      // Time for paused processes to detect what others have detected.
       await this.loop.sleep(2 * this.#leaseMs);
     }
     await driven;
@@ -155,7 +155,7 @@ class World {
 
   #drawParts(stores: SimStores): readonly Part[] {
     const { seed, scenario } = this.#options;
-    // Small worlds find most of what large ones do, and there are more of them.
+    // Small worlds find most bugs that large ones find, and more of them fit into the same time.
     const scale = this.#options.scale ?? stream(seed, "scale").pick([0.3, 0.5, 1]);
     return scenario.map((name) => {
       const host: PartHost = {
@@ -185,7 +185,7 @@ class World {
     return openRemoteStores({ ...host, isolation: mode, chance, wrapBackend });
   }
 
-  /** Starts a process again whenever it is gone. */
+  /** Restarts a process whenever it has ended. */
   async #supervise(process: SimProcess): Promise<void> {
     const chance = stream(this.#options.seed, `supervisor ${process.name}`);
     for (;;) {
@@ -196,7 +196,7 @@ class World {
     }
   }
 
-  /** Kills, pauses and closes processes, and sets clocks. */
+  /** Kills, pauses and closes processes, and changes clocks. */
   async #makeTrouble(stores: SimStores, client: Client): Promise<void> {
     const { faults, loop } = this;
     while (!faults.isQuiet) {
@@ -234,7 +234,7 @@ class World {
     if (!loop.isDead) loop.log("goes on");
   }
 
-  /** Of a machine, or of the database's own. */
+  /** The clock of a machine, or of the database. */
   #jump(chance: RandomSource): void {
     const machine = chance.pick([undefined, ...this.#processes]);
     const ms = Math.round((chance.unit() - 0.5) * chance.pick([200, 5_000, 7_200_000]));
@@ -243,7 +243,7 @@ class World {
     this.loop.log(`clock jumps by ${ms}`);
   }
 
-  /** M1 */
+  /** simulate.M1 */
   #calmDown(): void {
     this.loop.log("quiet from now on");
     this.faults.isQuiet = true;
@@ -256,10 +256,10 @@ class World {
       const live = [...(await readAll(calm)).keys()].filter(({ status }) => !hasEnded(status));
       const blocked = live.filter(({ status }) => status === "blocked");
       if (live.some(({ status }) => status === "determinism_violation")) return;
-      // Lists do not show evidence.
+      // Lists have no evidence.
       for (const { id, generation } of blocked)
         if (!(await calm.findRun(id, generation))?.evidence?.includes("takeovers")) return;
-      // Taken over too often: somebody has to say that it was not its fault.
+      // Blocked after too many takeovers: an operator resumes it.
       for (const { definition, id } of blocked)
         await client
           .ask(`resume ${id}`, async (core) => (await core.get(definition as never, id).resume(), true))
@@ -298,7 +298,7 @@ class World {
     this.scheduler.log("end", [...all.keys()].map(({ id, chain, status }) => `${id} ${chain} ${status}`).join());
   }
 
-  /** How the runs stand that have not ended, or are not as they should be, for whoever looks into it. */
+  /** Logs the runs that have not ended, or ended wrongly, for debugging. */
   async #tellLive({ calm }: SimStores, all: Awaited<ReturnType<typeof readAll>>): Promise<void> {
     for (const { worker, name, until } of await calm.listWorkers())
       this.scheduler.log("store", `worker ${worker} ${name} until ${until - START_MS}`);

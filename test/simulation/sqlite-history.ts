@@ -1,7 +1,7 @@
-// A SQLite file that goes back: backups of it, and the newest ways of a person who restores one into the live file.
+// SQLite history: makes backups of a SQLite file, and restores one into the live file.
 //
-// Everything here is one step of the simulation: `backup` of node:sqlite works in a thread of its own, so a backup is
-// `VACUUM INTO`, and a restore replaces the rows of all tables in one transaction. Other connections see what they see after
+// Everything here is one step of the simulation: `backup` of node:sqlite uses another thread, so a backup is
+// `VACUUM INTO`, and a restore replaces the rows of all tables in one transaction. Other connections see the same as after
 // the online backup API has written the file: another `data_version`, other rows, the same connection.
 
 import { rmSync } from "node:fs";
@@ -33,7 +33,7 @@ export class SqliteHistory {
     if (this.#backups.length > KEPT) rmSync(this.#backups.shift()!.path);
   }
 
-  /** Of those made until then. */
+  /** The backups made until then. */
   before(ms: number): readonly Backup[] {
     return this.#backups.filter(({ atMs }) => atMs <= ms);
   }
@@ -64,7 +64,7 @@ export class SqliteHistory {
     } finally {
       db.exec("detach backup");
     }
-    // Later ones are of a history that is gone; a person may still have them, and use them.
+    // Later backups belong to a lost history; an operator may still restore one.
     this.#backups = this.#backups.filter((backup) => backup.atMs <= atMs);
   }
 

@@ -1,5 +1,5 @@
-// The real SQLite store in the simulation: one database in memory that all processes share. Where history may go back it is
-// a file, and each process has a store of its own, as it has in reality: what one process knows, another does not.
+// SQLite stores in the simulation: one in-memory database that all processes share. With rollbacks it is
+// a file, and each process has its own store, as in production: processes share no memory.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import type { ProcessInstance, OpenedStore } from "./process.ts";
 import { SqliteHistory } from "./sqlite-history.ts";
 import { crashPoint, latency, type SimStores, type StoresHost } from "./stores.ts";
 
-/** What others notice, beside what is written by `write`. */
+/** Methods, besides `write`, whose changes other processes detect. */
 const NOTICED_METHODS: ReadonlySet<string> = new Set(["transact", "registerWorker", "renewLease", "releaseWorker"]);
 const BACK_UP_EVERY_MS = 400;
 
@@ -29,7 +29,7 @@ export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
       durability: "relaxed",
       // All processes are on one machine.
       clock: loop.clock,
-      // Nothing of the store's own waits: it is never busy.
+      // The store never waits: it is never busy.
       timers,
       random: its,
     });
@@ -105,7 +105,7 @@ class SharedFile implements Disposable {
   readonly path = join(this.#folder, "store.db");
   history: SqliteHistory | undefined;
 
-  /** The store is there. */
+  /** The store is open. */
   begin(): void {
     this.history = new SqliteHistory(this.path, this.#folder);
   }

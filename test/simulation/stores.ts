@@ -1,4 +1,4 @@
-// The stores a simulation can stand on, and what lies on the way to them.
+// Stores of the simulation, and the delays and crashes on the way to them.
 
 import type { Random } from "../../src/base/index.ts";
 import type { Database, Store } from "../../src/kernel/index.ts";
@@ -11,38 +11,38 @@ import type { EventLoop } from "./scheduler.ts";
 export type StoreName = "sqlite" | "remote";
 
 export interface StoresHost {
-  /** Of the world itself: never killed, never paused. */
+  /** The event loop of the simulation itself: never killed, never paused. */
   readonly loop: EventLoop;
   readonly random: Random;
   readonly faults: Faults;
   readonly latency: RandomSource;
   readonly witness: Witness;
-  /** Lets a process stand still for longer than its lease, right where it is. */
+  /** Pauses a process for longer than its lease, wherever it is. */
   pause(loop: EventLoop): void;
-  /** A mutant: the same store with one promise broken. */
+  /** A mutant: the same store with one broken guarantee. */
   readonly wrap?: ((store: Store, instance: ProcessInstance) => Store) | undefined;
 }
 
 export interface SimStores {
   readonly kind: StoreName;
-  /** Without faults, for those who look at the end. */
+  /** A store without faults, for the final checks. */
   calm: Store;
-  /** What `ctx.tx` is asked for. */
+  /** The database kind for `ctx.tx`. */
   readonly database: Database<any>;
   open(instance: ProcessInstance): Promise<OpenedStore>;
   /**
-   * The database returns to its state after an earlier commit; answers how. A restore goes back by `leastMs` or more.
-   * Undefined: there is nothing to go back to.
+    * Returns the database to its state after an earlier commit; returns a description. A restore goes back by `leastMs` or more.
+    * Undefined: there is no earlier state.
    */
   rollBack(chance: RandomSource, leastMs: number): string | undefined;
-  /** `calm` anew: it shall not depend on how a store copes with lost history. */
+  /** Opens `calm` again: the checks must not depend on how a store handles lost history. */
   reopen(): Promise<void>;
   close(): Promise<void>;
-  /** Leaves nothing on the machine, however the world has ended. */
+  /** Removes all files, however the simulation ended. */
   discard(): void;
 }
 
-/** How long a call is on its way: mostly no time at all, sometimes long. Without this, races are never lost. */
+/** The latency of a call: mostly none, sometimes long. Without it, no race would ever be lost. */
 export function latencyMs({ latency: chance, faults }: Pick<StoresHost, "latency" | "faults">): number {
   const [kind, size] = [chance.unit(), chance.unit()];
   if (kind < 0.5) return 0;
@@ -55,7 +55,7 @@ export async function latency(host: StoresHost, instance: ProcessInstance): Prom
   if (ms > 0) await instance.loop.sleep(ms);
 }
 
-/** Right before or after something is written: the worst moments to die, or to stand still. */
+/** Right before or after a write: the worst moments to crash or to pause. */
 export async function crashPoint(host: StoresHost, instance: ProcessInstance, where: string): Promise<void> {
   if (host.faults.happens("kill", 0.02)) return instance.die(where);
   if (!host.faults.happens("pause", 0.03)) return;

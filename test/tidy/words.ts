@@ -40,7 +40,8 @@ export function findPrivateNames(files: Files): string[] {
       if (seen.has(name)) continue;
       seen.add(name);
       const isPrivate = NAMES.has(name) || partsOf(name).some((part) => PARTS.has(part));
-      if (isPrivate && !STORED_NAMES.has(name)) problems.push(`${path}:${code.slice(0, index).split("\n").length}: ${name}`);
+      if (isPrivate && !STORED_NAMES.has(name))
+        problems.push(`${path}:${code.slice(0, index).split("\n").length}: ${name}`);
     }
   }
   return problems;

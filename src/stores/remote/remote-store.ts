@@ -42,7 +42,7 @@ import type {
   WorkerInfo,
   Write,
 } from "../../kernel/index.ts";
-import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
+import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
 import { readReadiness } from "../rules/flow-reads.ts";
 import {
   randomWorkerNumber,
@@ -196,7 +196,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.withStatements("Reading a checkpoint", (sql) => findLabelled(sql, run, label, step));
+    return this.#session.reader.withStatements("Reading a checkpoint", (sql) => findLabeledCheckpoint(sql, run, label, step));
   }
 
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {

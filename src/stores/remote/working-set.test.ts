@@ -52,7 +52,7 @@ function changesOf(ws: WorkingSet): readonly unknown[] {
   });
 }
 
-describe("what nobody has loaded", () => {
+describe("a row that is not loaded", () => {
   test("is missed, with the query that would load it", () => {
     const ws = new WorkingSet();
     expect(missed(ws, () => ws.get("runs", "update", 7))).toEqual([byNumber("update", 7)]);
@@ -106,7 +106,7 @@ describe("what nobody has loaded", () => {
     expect(ws.get("runs", "none", 1)).toBeUndefined();
   });
 
-  test("a row that somebody else has is taken, not absent", () => {
+  test("a row that another transaction has locked is taken, not absent", () => {
     const ws = new WorkingSet();
     const asked: Query = { kind: "lookup", table: "queues", columns: ["name"], keys: [["mail"]], lock: "skip" };
     ws.addResult({ ...asked, lock: "none" }, rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 }));
@@ -264,7 +264,7 @@ describe("changes", () => {
     ]);
   });
 
-  test("of rows nobody has seen: removed by key, set by column, and inserted anew after that", () => {
+  test("rows that were never read are removed by key, set by column, and inserted again after that", () => {
     const ws = new WorkingSet();
     ws.deleteBlind("tags", [1, "a"]);
     ws.deleteBlind("tags", [1, "b"]);
@@ -300,7 +300,7 @@ describe("changes", () => {
 });
 
 describe("what is assumed", () => {
-  test("is expected by the commit, changed or only looked at, and not when nobody looked", () => {
+  test("the commit expects an assumed row that was changed or read, and no other", () => {
     const ws = new WorkingSet();
     for (const run of [1, 2, 3]) ws.assume("runs", runRow(run, { turn_token: "t" }));
     ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });

@@ -20,7 +20,7 @@ import { QueueLimiter, hasDueRateGates, openRateGates, type QueuedItem } from ".
 import { kindOf } from "./items.ts";
 import { isStopped, plainRows, recordOf, type RunRow } from "./run-rows.ts";
 import type { Statements, Tx } from "./statements.ts";
-import { suspectGroups, type Seen } from "./suspect-groups.ts";
+import { suspectGroups, type SampledSuspects } from "./suspect-groups.ts";
 
 interface DueTurn {
   readonly run: number;
@@ -85,7 +85,7 @@ export function applyClaimTurns({ sql }: Tx, write: ClaimTurnsWrite): readonly C
 
 /** store.S5. One group, or none. */
 function takeSuspectTurns(sql: Statements, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
-  const seen = pickVersions(sql.suspectDefinitions.all(), write.definitions).map((of): Seen<DefinitionVersion> => {
+  const seen = pickVersions(sql.suspectDefinitions.all(), write.definitions).map((of): SampledSuspects<DefinitionVersion> => {
     const suspects = sql.suspectTurns.all(of.name, of.version, SUSPECTS_SEEN);
     return { of, suspects: suspects as { takeovers: number }[] };
   });
@@ -229,7 +229,7 @@ interface SuspectItem {
   readonly key: string | null;
 }
 
-function seeSuspectItems(sql: Statements, limiter: QueueLimiter, wanted: readonly string[]): readonly Seen<string>[] {
+function seeSuspectItems(sql: Statements, limiter: QueueLimiter, wanted: readonly string[]): readonly SampledSuspects<string>[] {
   return pick(sql.suspectNames.all(), wanted).map((of) => {
     const items = sql.suspectItems.all(of, SUSPECTS_SEEN) as unknown as readonly SuspectItem[];
     const suspects = items.map(({ takeovers, queue, key }) => ({

@@ -63,7 +63,7 @@ export function readInbox(sql: Statements, run: RunNumber, after: number): reado
   return plainRows<InboxRow>(sql.inboxAfter.all(run, after));
 }
 
-export function readPulses(sql: Statements, runs: readonly RunNumber[]): readonly RunProgress[] {
+export function readProgress(sql: Statements, runs: readonly RunNumber[]): readonly RunProgress[] {
   const pulses: RunProgress[] = [];
   for (const run of runs) {
     const row = sql.turnState.get(run) as unknown as

@@ -2,16 +2,16 @@
 
 import { groupSize, levelsOf } from "../../kernel/index.ts";
 
-export interface SeenSuspect {
+export interface SampledSuspect {
   readonly takeovers: number;
   /** Its queue has no free slot. */
   readonly isHeldBack?: boolean;
 }
 
 /** The sampled suspects of one name. */
-export interface Seen<K> {
+export interface SampledSuspects<K> {
   readonly of: K;
-  readonly suspects: readonly SeenSuspect[];
+  readonly suspects: readonly SampledSuspect[];
 }
 
 export interface SuspectGroup<K> {
@@ -22,7 +22,7 @@ export interface SuspectGroup<K> {
 }
 
 /** suspects.S1. Highest level first. A claim takes one group, and the next only when other workers took the first. */
-export function suspectGroups<K>(seen: readonly Seen<K>[], tokens: number): readonly SuspectGroup<K>[] {
+export function suspectGroups<K>(seen: readonly SampledSuspects<K>[], tokens: number): readonly SuspectGroup<K>[] {
   const free = seen.flatMap(({ suspects }) => suspects.filter(({ isHeldBack }) => isHeldBack !== true));
   return levelsOf(free).map((level) => {
     const size = Math.min(groupSize(level), tokens);
@@ -32,7 +32,7 @@ export function suspectGroups<K>(seen: readonly Seen<K>[], tokens: number): read
 }
 
 /** Suspects that are held back may come first in the index, so the limit covers them too. */
-function limitOf(suspects: readonly SeenSuspect[], level: number, size: number): number {
+function limitOf(suspects: readonly SampledSuspect[], level: number, size: number): number {
   let free = 0;
   let heldBack = 0;
   for (const { takeovers, isHeldBack } of suspects) {

@@ -78,7 +78,7 @@ export async function checkStore(
 ): Promise<readonly Problem[]> {
   await session.read("Checking", () => undefined);
   const { path } = session.options;
-  const { cipher: cipher } = session.connection;
+  const { cipher } = session.connection;
   // The hash chain covers the decoded texts.
   if (cipher?.isUnlocked === false) cipher.refuse();
   if (path === MEMORY) return checkDatabase(session.connection.db, session, onProgress, async () => undefined);
@@ -100,7 +100,7 @@ async function checkDatabase(
   onProgress: Progress,
   yieldWithinRun: () => Promise<void>,
 ): Promise<readonly Problem[]> {
-  const { cipher: cipher } = session.connection;
+  const { cipher } = session.connection;
   const sql = prepared((name, text) => db.prepare(cipher?.textOf(name, text) ?? text));
   const problems: Problem[] = [
     ...checkHealth(sql),

@@ -50,7 +50,7 @@ import { describe } from "./describe.ts";
 import { prune } from "./prune.ts";
 import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
-import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
+import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
 import { listRuns } from "./list-runs.ts";
 import { MEMORY } from "./store-file.ts";
@@ -62,7 +62,7 @@ import {
   readItems,
   readItemTokens,
   readJournal,
-  readPulses,
+  readProgress,
   readSteps,
 } from "../rules/read.ts";
 import {
@@ -254,7 +254,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.read("Reading a checkpoint", (sql) => findLabelled(sql, run, label, step));
+    return this.#session.read("Reading a checkpoint", (sql) => findLabeledCheckpoint(sql, run, label, step));
   }
 
   readSteps(run: RunNumber, after: number, upTo: number, limit = UNLIMITED): Promise<readonly Entry[]> {
@@ -282,7 +282,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
-    return this.#session.read("Reading the progress of runs", (sql) => readPulses(sql, runs));
+    return this.#session.read("Reading the progress of runs", (sql) => readProgress(sql, runs));
   }
 
   readItemTokens(

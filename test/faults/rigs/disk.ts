@@ -76,7 +76,7 @@ export const diskFull: Rig = {
         disk.fill();
         return troubles() > before || work.acknowledged > enough;
       });
-      world.tally.add(troubles() > before ? "times full" : "times full and nobody was hindered");
+      world.tally.add(troubles() > before ? "times full" : "times full without an effect");
       await world.sometime(200, 1_000);
       disk.free();
       // A server that could not write its log has gone; whoever runs it starts it again.

@@ -1,4 +1,4 @@
-// Money moved between accounts in the transactions of runs (rules.I33): no run loses or doubles a transfer, and the sum stays.
+// Bank: runs move money between accounts in `ctx.tx` (rules.I33): no transfer is lost or doubled, and the sum stays constant.
 
 import { workflow } from "reprise";
 import type { SimUserHandle } from "../store/sim-backend.ts";
@@ -7,7 +7,7 @@ import { between, expectOutput, type Part, type PartHost } from "../part.ts";
 const ACCOUNTS = 3;
 const OPENING = 100;
 
-/** Rows of a user, by key, on either kind of database. */
+/** A user's rows by key, on either kind of database. */
 interface Rows {
   get(key: string): number | undefined | Promise<number | undefined>;
   put(key: string, value: number): void | Promise<void>;

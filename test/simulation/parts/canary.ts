@@ -1,5 +1,5 @@
-// The canary: believes that a function of an operation is called exactly once, which nobody can promise. Faults must prove it
-// wrong now and then, else they do not reach the code they are meant for. Never part of a workload by chance.
+// Canary: expects that the function of an operation is called exactly once, which no system can guarantee. Faults must prove it
+// wrong now and then; otherwise they do not reach the code they target. It is never chosen at random.
 
 import { workflow } from "reprise";
 import { expectOutput, type Part, type PartHost } from "../part.ts";

@@ -1,11 +1,11 @@
-// Runs that are stopped from outside while they work: cancelled, paused and resumed, retried after they have failed.
+// Control: runs that are cancelled, paused and resumed, or retried after they have failed.
 
 import { FatalError, task, workflow } from "reprise";
 import { between, expectOutput, type Part, type PartHost } from "../part.ts";
 
 const idOf = (name: string, index: number): string => `${name}-${index}`;
 
-/** Told to stop somewhere: what it has done it undoes, and it ends as cancelled, or as completed when that was too late. */
+/** Cancelled at some point: the run undoes its steps and ends as cancelled, or as completed when the cancel came too late. */
 export function cancelPart({ chance, scale }: PartHost): Part {
   const count = Math.max(1, Math.round(between(chance, 1, 3) * scale));
   const steps = Array.from({ length: count }, () => between(chance, 1, 5));
@@ -42,9 +42,9 @@ export function cancelPart({ chance, scale }: PartHost): Part {
         const status = end?.record.status;
         if (status === "completed") yield* expectOutput(id, end, "done");
         else if (status !== "cancelled")
-          yield `run ${id} was told to stop and is ${status ?? "not there"}: ${end?.error ?? ""}`;
+          yield `run ${id} was cancelled and is ${status ?? "not there"}: ${end?.error ?? ""}`;
         if (end === undefined) continue;
-        // Whatever was done and then undone stands in the journal as two tasks.
+        // A step and its undo are two tasks in the journal.
         const tasks = end.journal.filter(({ type }) => type === "TaskCompleted").length;
         if (status === "completed" && tasks !== steps[index])
           yield `run ${id} has ${tasks} tasks, expected ${steps[index]}`;
@@ -53,10 +53,10 @@ export function cancelPart({ chance, scale }: PartHost): Part {
   };
 }
 
-/** Fails for good until the world is mended, and is then told to go on; steps that were done are not done again. */
+/** Fails until its cause is removed, then is retried; completed steps do not run again. */
 export function retryPart({ chance, scale }: PartHost): Part {
   const count = Math.max(1, Math.round(between(chance, 1, 2) * scale));
-  /** What does not fail any more, by run. */
+  /** The steps that no longer fail, by run. */
   const mended = new Set<number>();
   const indexes = Array.from({ length: count }, (_, index) => index);
   return {
@@ -86,7 +86,7 @@ export function retryPart({ chance, scale }: PartHost): Part {
             await client.sleep(chance.below(1_000));
             await client.tell(`resume ${id}`, (core) => core.get("retried" as never, id).resume());
           }
-          // It ends as failed, sooner or later; and again, when history takes the retry back.
+          // It fails sooner or later; and again, when a rollback undoes the retry.
           for (;;) {
             const info = await client.ask(`look at ${id}`, (core) => core.find(id));
             if (info?.status === "completed" && client.isSettled) break;

@@ -1,4 +1,4 @@
-// Random flows (test/flow/random-flow.ts): values, skips, spreads, calls, and an oracle that says what they come to.
+// Flows: random flows (test/flow/random-flow.ts) with values, skips, spreads and calls, and an oracle for their results.
 
 import { build, oracle, randomFlow } from "../../flow/random-flow.ts";
 import { between, type Part, type PartHost } from "../part.ts";
@@ -31,7 +31,7 @@ export function flowsPart({ chance, scale }: PartHost): Part {
         const id = idOf(index);
         const end = ends.get(id);
         if (end === undefined) {
-          yield `I15 run ${id} was started and is not there`;
+          yield `I15 run ${id} was started and does not exist`;
           continue;
         }
         const expected = oracle(spec, inputs[index]!);

@@ -1,4 +1,4 @@
-// Random graphs (test/graph/random-graph.ts). What must come of one is what comes of it in a world without faults.
+// Graphs: random graphs (test/graph/random-graph.ts). The expected result is the result in a world without faults.
 
 import { buildGraph, double, drawGraph, slow, sub } from "../../graph/random-graph.ts";
 import type { Part, PartHost, RunEnd } from "../part.ts";
@@ -34,7 +34,7 @@ export function graphsPart({ chance, expected }: PartHost): Part {
       for (const index of drawn.keys()) {
         const id = idOf(index);
         const end = ends.get(id);
-        if (end === undefined) yield `I15 run ${id} was started and is not there`;
+        if (end === undefined) yield `I15 run ${id} was started and does not exist`;
         else if (expected !== undefined && graphOutcome(end) !== expected.get(id))
           yield `run ${id} gave ${graphOutcome(end)}, without faults ${expected.get(id)}`;
       }

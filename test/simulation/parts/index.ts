@@ -1,4 +1,4 @@
-// Every part a workload may have, by name.
+// All parts of workloads, by name.
 
 import type { Part, PartHost } from "../part.ts";
 import { bankPart } from "./bank.ts";
@@ -27,12 +27,12 @@ export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
   ["orders", ordersPart],
 ]);
 
-/** Must fail on some seeds, so it is only run when it is asked for. */
+/** It must fail on some seeds, so it runs only when named. */
 export const CANARY = "canary";
 
 export function partOf(name: string): (host: PartHost) => Part {
   const make = name === CANARY ? canaryPart : PARTS.get(name);
   if (make === undefined)
-    throw new Error(`No scenario is called ${name}; there are: ${[...PARTS.keys(), CANARY].join(", ")}.`);
+    throw new Error(`There is no scenario ${name}; there are: ${[...PARTS.keys(), CANARY].join(", ")}.`);
   return make;
 }

@@ -1,9 +1,9 @@
-// Runs that live on messages: every one that was acknowledged must arrive, once; and code that continues as new.
+// Messages: every acknowledged message must arrive once, also in runs that continue as new.
 
 import { signal, task, update, workflow } from "reprise";
 import { between, expectOutput, type Part, type PartHost } from "../part.ts";
 
-/** Takes a number of signals and answers which ones came. */
+/** Receives a number of signals and returns them. */
 export function collectPart({ chance, scale }: PartHost): Part {
   const counts = Array.from({ length: Math.max(1, Math.round(2 * scale)) }, () => between(chance, 1, 6));
   const idOf = (index: number): string => `collect-${index}`;
@@ -22,7 +22,7 @@ export function collectPart({ chance, scale }: PartHost): Part {
       const collect = workflow("collect", { ports }, async (ctx, given: Given): Promise<readonly number[]> => {
         const got = [...given.got];
         for (let taken = 0; got.length < given.want; taken += 1) {
-          // What came and was not taken goes on with the next generation.
+          // Signals that were not received are passed to the next generation.
           if (taken === given.each) return ctx.continueAsNew({ ...given, got });
           got.push(await ctx.task(note, await ctx.receive("add")));
         }
@@ -34,7 +34,7 @@ export function collectPart({ chance, scale }: PartHost): Part {
       const send = async (id: string, n: number): Promise<void> => {
         await client.sleep(chance.below(3_000));
         const options = { dedupId: `${id} ${n}`, beforeStart: true };
-        // It may have got there before without anybody being told, and the run may have all it wanted.
+        // It may have arrived before without an acknowledgment, and the run may have ended.
         await client.tell(`signal ${n} to ${id}`, (core) =>
           core.get("collect" as never, id).signal("add" as never, n as never, options),
         );
@@ -57,7 +57,7 @@ export function collectPart({ chance, scale }: PartHost): Part {
   };
 }
 
-/** Messages to the outside, from runs that also do other things. */
+/** Outbox messages, from runs that also do other work. */
 export function outboxPart({ chance, scale }: PartHost): Part {
   const counts = Array.from({ length: Math.max(1, Math.round(2 * scale)) }, () => between(chance, 1, 5));
   const idOf = (index: number): string => `sends-${index}`;
@@ -87,7 +87,7 @@ export function outboxPart({ chance, scale }: PartHost): Part {
   };
 }
 
-/** Answers updates; each is handled once, however often it was sent. */
+/** Handles updates; each is handled once, however often it is sent. */
 export function updatesPart({ chance }: PartHost): Part {
   const count = between(chance, 1, 5);
   const id = "adds-up";
@@ -126,7 +126,7 @@ export function updatesPart({ chance }: PartHost): Part {
       );
     },
     *judge(ends) {
-      // Told to stop before what history lost had been repeated.
+      // Stopped before the lost updates were repeated.
       const { output } = ends.get(id) ?? {};
       const isPart = typeof output === "number" && /^[01]+$/.test(String(output));
       yield* expectOutput(id, ends.get(id), isOutrun() && isPart ? output : Number("1".repeat(count)));

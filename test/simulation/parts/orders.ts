@@ -1,25 +1,25 @@
-// Orders: many runs of one workflow, each with its own mark in every value, so that a journal that mixes two runs shows it.
-// A client waits for each. Half of them are started once and never again: when history loses such a run, the client who
-// waits must be told.
+// Orders: many runs of one workflow. Every value contains the run's id, so that a journal with data of two runs is detected.
+// A client waits for each run. Half of them are started once and never again: when such a run is lost, the waiting client
+// must get an error.
 
 import { signal, task, workflow } from "reprise";
 import type { Client, Watched } from "../client.ts";
 import { between, expectOutput, type Part, type PartHost, type RunEnd } from "../part.ts";
 
 const MARK = /order-\d+/g;
-/** A client who began to wait this long before the run was gone had seen it. */
+/** A client that began to wait this long before the run was lost had seen it. */
 const SEEN_MS = 3_000;
 
 export function ordersPart({ chance, scale }: PartHost): Part {
   const count = Math.max(2, Math.round(between(chance, 4, 12) * scale));
   const ids = Array.from({ length: count }, (_, index) => `order-${index}`);
   const once = new Set(ids.filter(() => chance.happens(0.5)));
-  /** Runs of `once` that were acknowledged, and not in the moment in which history went back. */
+  /** Runs of `once` that were acknowledged, but not during a rollback. */
   const acknowledged = new Set<string>();
   const watched = new Map<string, Watched | undefined>();
   let vanished: Client["vanished"] = new Map();
   const expected = (id: string): unknown =>
-    ["charged", "packed", "labelled", "told", "shipped"].map((what) => `${what} ${id}`);
+    ["charged", "packed", "labeled", "notified", "shipped"].map((what) => `${what} ${id}`);
 
   const one = async (client: Client, id: string): Promise<void> => {
     await client.sleep(chance.below(6_000));
@@ -30,7 +30,7 @@ export function ordersPart({ chance, scale }: PartHost): Part {
     await client.sleep(chance.below(2_000));
     await client.tell(
       `signal go to ${id}`,
-      (core) => core.get("order" as never, id).signal("go" as never, `told ${id}` as never, { dedupId: "go" }),
+      (core) => core.get("order" as never, id).signal("go" as never, `notified ${id}` as never, { dedupId: "go" }),
       once.has(id),
     );
   };
@@ -40,14 +40,14 @@ export function ordersPart({ chance, scale }: PartHost): Part {
     features: ["operation", "task", "child", "signal", "sleep", "result", "start"],
     definitions: (machine) => {
       const pack = task("pack", async (_ctx, id: string) => (await machine.work("pack"), `packed ${id}`));
-      const label = workflow("label", async (ctx, id: string) => ctx.run("print", () => `labelled ${id}`));
+      const label = workflow("label", async (ctx, id: string) => ctx.run("print", () => `labeled ${id}`));
       const order = workflow("order", { ports: { go: signal<string>() } }, async (ctx, id: string) => {
         const charged = await ctx.run("charge", id, async (_op, it) => (await machine.work("charge"), `charged ${it}`));
-        const [packed, labelled] = await Promise.all([ctx.task(pack, id), ctx.child(label, id)]);
+        const [packed, labeled] = await Promise.all([ctx.task(pack, id), ctx.child(label, id)]);
         const received = await ctx.receive("go");
         await ctx.sleep(50);
         const shipped = await ctx.run("ship", async () => (await machine.work("ship"), `shipped ${id}`));
-        return [charged, packed, labelled, received, shipped];
+        return [charged, packed, labeled, received, shipped];
       });
       return [pack, label, order];
     },
@@ -61,14 +61,14 @@ export function ordersPart({ chance, scale }: PartHost): Part {
       for (const id of ids) {
         const end = ends.get(id);
         if (end !== undefined || !once.has(id)) yield* expectOutput(id, end, expected(id));
-        else if (acknowledged.has(id) && !vanished.has(id)) yield `I15 run ${id} was acknowledged and is not there`;
+        else if (acknowledged.has(id) && !vanished.has(id)) yield `I15 run ${id} was acknowledged and does not exist`;
         yield* judgeWatched(id, watched.get(id), end, expected(id), vanished.get(id));
       }
     },
   };
 }
 
-/** Every value in a journal is the run's own. */
+/** Every value in a journal belongs to its run. */
 function* mixed(ends: ReadonlyMap<string, RunEnd>): Iterable<string> {
   for (const [id, { journal }] of ends) {
     const marks = new Set(journal.flatMap(({ data }) => data.match(MARK) ?? []));
@@ -85,19 +85,19 @@ function* judgeWatched(
   expected: unknown,
   vanishedMs: number | undefined,
 ): Iterable<string> {
-  if (how === undefined) return yield `I45 whoever waits for run ${id} was never answered`;
+  if (how === undefined) return yield `I45 the client that waits for run ${id} got no result`;
   if (how.code === undefined) {
     const [got, want] = [JSON.stringify(how.value), JSON.stringify(expected)];
-    if (got !== want) yield `I44 whoever waited for run ${id} was given ${got}, expected ${want}`;
+    if (got !== want) yield `I44 the client that waited for run ${id} got ${got}, expected ${want}`;
     return;
   }
   if (vanishedMs === undefined)
-    return yield `I45 run ${id} was never gone; whoever waited for it was told ${how.code}: ${how.message}`;
+    return yield `I45 run ${id} was never lost, but its client got ${how.code}: ${how.message}`;
   if (how.code === "STORE_ROLLED_BACK") {
-    if (!how.message!.includes(id)) yield `I45 whoever waited for run ${id} was told: ${how.message}`;
+    if (!how.message!.includes(id)) yield `I45 the error for run ${id} does not name it: ${how.message}`;
     return;
   }
   if (end === undefined && how.code === "RUN_NOT_FOUND" && how.sinceMs > vanishedMs - SEEN_MS) return;
   if (end !== undefined && how.code === "RUN_NOT_FOUND") return;
-  yield `I45 run ${id} is gone; whoever waited for it was told ${how.code}: ${how.message}`;
+  yield `I45 run ${id} is lost, but its client got ${how.code}: ${how.message}`;
 }

@@ -1,4 +1,4 @@
-// Random durable code whose result does not depend on who is first, so that an oracle without an engine can say what it is.
+// Programs: random durable code whose result does not depend on the order of completions, so that an oracle can compute it.
 
 import { promise, queue, signal, task, workflow, type WorkflowContext } from "reprise";
 import type { RandomSource } from "../../replay/random-source.ts";
@@ -37,7 +37,7 @@ function generate(chance: RandomSource, depth: number, ids: { next: number }): P
 
 const isLeaf = (program: Program): program is Leaf => !("parts" in program);
 
-/** What it gives, whoever is first. */
+/** The result, in any order of completions. */
 function resultOf(program: Program): unknown {
   if (isLeaf(program)) return leafResult(program);
   const parts = program.parts.map(resultOf);
@@ -198,7 +198,7 @@ export function programsPart({ chance, scale }: PartHost): Part {
     await client.sleep(chance.below(3_000));
     const id = idOf(index);
     const start = (): Promise<unknown> => client.start(id, undefined, id);
-    // Twice at once: it must be one run.
+    // Started twice concurrently: it must be one run.
     await (chance.happens(0.3) ? Promise.all([start(), start()]) : start());
     await client.sleep(chance.below(2_000));
     await client.tell(`resolve go of ${id}`, (core) =>

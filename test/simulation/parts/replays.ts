@@ -1,5 +1,5 @@
-// Random nested promises whose every result depends on the order things came in (test/replay/random-program.ts). What they give
-// nobody can say beforehand; that a replay gives the same is all there is to judge, and that they end.
+// Replays: random nested promises whose results depend on the order of completions (test/replay/random-program.ts). Their results
+// cannot be predicted: the check is that a replay gives the same result, and that they end.
 
 import { CALLED, definitionOf, PORTS, programOf, SIGNALS } from "../../replay/random-program.ts";
 import { between, type Part, type PartHost } from "../part.ts";
@@ -37,7 +37,7 @@ export function replaysPart({ chance }: PartHost): Part {
       );
     },
     *judge(ends) {
-      for (const id of ids) if (!ends.has(id)) yield `I15 run ${id} was started and is not there`;
+      for (const id of ids) if (!ends.has(id)) yield `I15 run ${id} was started and does not exist`;
     },
   };
 }

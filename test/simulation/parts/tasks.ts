@@ -1,4 +1,4 @@
-// Many tasks at once, more than one worker has room for: they spread over the workers, and outlive those who hold them.
+// Tasks: more concurrent tasks than one worker can run: they spread over the workers and survive their crashes.
 
 import { task, workflow } from "reprise";
 import { between, expectOutput, type Part, type PartHost } from "../part.ts";
@@ -11,7 +11,7 @@ export function tasksPart({ chance, scale }: PartHost): Part {
     name: "tasks",
     features: ["task", "all", "start"],
     definitions: (machine) => {
-      // Long enough to be overtaken.
+      // Long enough for a takeover.
       const long = task("long task", async (_ctx, n: number) => {
         for (let times = 0; times < 4; times += 1) await machine.work("long");
         return n;

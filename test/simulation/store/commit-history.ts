@@ -1,17 +1,17 @@
-// CommitHistory: what each commit of the recent past replaced, so that a simulated database can go back to an earlier state.
+// CommitHistory: the rows that recent commits replaced, so that a simulated database can return to an earlier state.
 //
-// H1. Undoing the commits after a point, newest first, gives exactly the rows of that point: rows are never changed in place.
+// commit-history.H1. Undoing the commits after a point, newest first, gives exactly the rows of that point: rows are immutable.
 
 import type { SimRow, SimTable } from "./sim-table.ts";
 
-/** The rows as they were before a commit; undefined where there was none. */
+/** The rows before a commit; undefined for a row that did not exist. */
 interface Undo {
   readonly at: number;
   readonly rows: readonly (readonly [table: SimTable, key: string, row: SimRow | undefined])[];
   readonly userRows: readonly (readonly [key: string, value: string | undefined])[];
 }
 
-/** How many commits can be undone. */
+/** The number of commits that can be undone. */
 const KEPT = 5_000;
 
 export class CommitHistory {
@@ -34,16 +34,16 @@ export class CommitHistory {
     if (this.#undos.length > 2 * KEPT) this.#undos.splice(0, KEPT);
   }
 
-  /** How many commits were made after this moment. */
+  /** The number of commits after this time. */
   since(at: number): number {
     const first = this.#undos.findLastIndex((undo) => undo.at <= at);
     return this.#undos.length - 1 - first;
   }
 
-  /** H1 */
+  /** commit-history.H1 */
   undo(count: number): void {
     for (const { rows, userRows } of this.#undos.splice(this.#undos.length - count).toReversed()) {
-      // What a commit added goes first: it may have taken a unique value of a row that comes back.
+      // Remove added rows first: they may use a unique value of a restored row.
       for (const [table, key] of rows) table.remove(key);
       for (const [table, key, row] of rows) if (row !== undefined) table.set(key, row);
       for (const [key, value] of userRows) {

@@ -1,9 +1,9 @@
-// Locks of rows. Waiters park and are woken when it is their turn; nobody looks again and again.
+// Locks: row locks. Waiters are resolved in turn; none of them polls.
 //
-// R1. First come, first served: nobody overtakes a waiter, so that nobody waits for ever.
-// R2. A transaction that would close a circle of waiters is given up at once (`deadlock`): whoever asked last.
+// locks.R1. First come, first served: no request overtakes a waiter, so that no waiter starves.
+// locks.R2. A request that would complete a cycle of waiters is refused at once (`deadlock`).
 
-/** Whoever holds locks: a transaction. */
+/** The holder of locks: a transaction. */
 export type Owner = object;
 export type LockMode = "share" | "update";
 
@@ -16,7 +16,7 @@ interface HeldLock {
   readonly holders: Map<Owner, LockMode>;
   readonly waiters: Waiter[];
 }
-/** What became of waiting. `ended`: its owner gave up everything meanwhile. */
+/** The result of a wait. `ended`: its owner released everything meanwhile. */
 export type Got = "got" | "deadlock" | "ended";
 
 export class Locks {
@@ -24,7 +24,7 @@ export class Locks {
   readonly #byOwner = new Map<Owner, Set<string>>();
   readonly #waiting = new Map<Owner, string>();
 
-  /** Whether somebody else has, or waits for, what this mode excludes. */
+  /** Whether another owner holds, or waits for, a lock that conflicts with this mode. */
   isTaken(name: string, owner: Owner, mode: LockMode): boolean {
     const held = this.#held.get(name);
     return held !== undefined && (isExcluded(held, owner, mode) || held.waiters.length > 0);
@@ -34,12 +34,12 @@ export class Locks {
     return this.#held.get(name)?.holders.has(owner) ?? false;
   }
 
-  /** At once where nobody stands in the way: then nothing is awaited. */
+  /** Synchronous when there is no conflict: then nothing is awaited. */
   take(name: string, owner: Owner, mode: LockMode): Got | Promise<Got> {
     const held = this.#heldOf(name);
     const has = held.holders.get(owner);
     if (has === "update" || has === mode) return "got";
-    // Whoever shares it already need not queue behind those who wait for exactly that to end.
+    // An owner with a share lock need not wait behind waiters for that lock.
     const isFree = !isExcluded(held, owner, mode) && (has !== undefined || held.waiters.length === 0);
     if (isFree) {
       this.#grant(name, held, owner, mode);
@@ -54,7 +54,7 @@ export class Locks {
     });
   }
 
-  /** One lock that turned out not to be wanted. */
+  /** Releases one lock that is not needed. */
   drop(name: string, owner: Owner): void {
     const held = this.#held.get(name);
     if (held === undefined || !held.holders.delete(owner)) return;
@@ -62,7 +62,7 @@ export class Locks {
     this.#wake(name, held);
   }
 
-  /** Everything an owner has and waits for. */
+  /** Releases everything an owner holds and waits for. */
   release(owner: Owner): void {
     const waitsFor = this.#waiting.get(owner);
     if (waitsFor !== undefined) {
@@ -95,7 +95,7 @@ export class Locks {
     names.add(name);
   }
 
-  /** R1 */
+  /** locks.R1 */
   #wake(name: string, held: HeldLock): void {
     for (let next = held.waiters[0]; next !== undefined; next = held.waiters[0]) {
       if (isExcluded(held, next.owner, next.mode)) return;
@@ -110,7 +110,7 @@ export class Locks {
   #wouldCircle(owner: Owner, wanted: HeldLock): boolean {
     const seen = new Set<Owner>();
     const leadsBack = (held: HeldLock, asking: Owner): boolean => {
-      // Those who have it, and those before in line.
+      // The holders, and the earlier waiters.
       const before = held.waiters.findIndex((waiter) => waiter.owner === asking);
       const line = held.waiters.slice(0, before === -1 ? undefined : before).map((waiter) => waiter.owner);
       for (const other of [...held.holders.keys(), ...line]) {

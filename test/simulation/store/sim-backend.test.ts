@@ -1,4 +1,4 @@
-// The simulated database itself: what it must do, and what it must get wrong in the modes that are there for that.
+// The simulated database itself: what it must do, and which anomalies its weaker modes must show.
 
 import { expect, test } from "vitest";
 import { ConnectionError, type Connection, type WireRow } from "../../../src/stores/remote/backend.ts";
@@ -39,7 +39,7 @@ async function namesOf(connection: Connection): Promise<unknown[]> {
   return rows!.map((row) => row["name"]);
 }
 
-/** Whether something settles while nothing but promises moves. */
+/** Whether a promise settles without timers. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const settle = (): void => void (settled = true);
@@ -48,7 +48,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled;
 }
 
-test("rows come in the order of their bytes, and payloads as bytes", async () => {
+test("rows are returned in byte order, and payloads as bytes", async () => {
   const connection = await server().backend().connect();
   await insert(connection, ["b", "a", "Z", "é", "\u{1f600}", "\uffee"]);
   expect(await namesOf(connection)).toEqual(["Z", "a", "b", "é", "\uffee", "\u{1f600}"]);
@@ -59,7 +59,7 @@ test("rows come in the order of their bytes, and payloads as bytes", async () =>
   expect(rows![0]!["data"]).toEqual(Buffer.from("ä"));
 });
 
-test("a unique key that is taken, and a row that is not as expected, commit nothing", async () => {
+test("a duplicate unique key and a row that differs from what is expected commit nothing", async () => {
   const connection = await server().backend().connect();
   expect(await insert(connection, ["a"])).toBe("committed");
   expect(await insert(connection, ["b", "a"])).toBe("conflict");
@@ -81,7 +81,7 @@ test("a unique key that is taken, and a row that is not as expected, commit noth
   expect(await namesOf(connection)).toEqual(["a", "with 0"]);
 });
 
-test("who wants a row that somebody has waits for its end, and then sees the newest", async () => {
+test("a locking read waits for the transaction that holds the row, then sees the newest version", async () => {
   const backend = server().backend();
   const [one, two, three] = [await backend.connect(), await backend.connect(), await backend.connect()];
   await insert(one, ["a", "b"]);
@@ -95,7 +95,7 @@ test("who wants a row that somebody has waits for its end, and then sees the new
   expect((await waiting)[0]![0]!["paused"]).toBe(1);
 });
 
-test("a circle of waiters is broken: one is told to try again, the other goes on", async () => {
+test("a deadlock is broken: one transaction gets retry, the other continues", async () => {
   const backend = server().backend();
   const [one, two] = [await backend.connect(), await backend.connect()];
   await insert(one, ["a", "b"]);
@@ -107,7 +107,7 @@ test("a circle of waiters is broken: one is told to try again, the other goes on
   expect(two.isUsable).toBe(true);
 });
 
-test("a plain read sees what is committed now; under rr, what was committed at the first one", async () => {
+test("a plain read sees what is committed now; under rr, what was committed at the first read", async () => {
   const seen: Record<string, unknown> = {};
   for (const isolation of ["rc", "rr"] as const) {
     const backend = server(isolation).backend();
@@ -121,7 +121,7 @@ test("a plain read sees what is committed now; under rr, what was committed at t
   expect(seen).toEqual({ rc: [1, 1], rr: [0, 1] });
 });
 
-test("serial lets one transaction at a time", async () => {
+test("serial runs one transaction at a time", async () => {
   const backend = server("serial").backend();
   const [one, two] = [await backend.connect(), await backend.connect()];
   await insert(one, ["a", "b"]);
@@ -132,7 +132,7 @@ test("serial lets one transaction at a time", async () => {
   expect((await waiting)[0]).toHaveLength(1);
 });
 
-test("a commit whose answer is lost is found by its number, and cannot arrive after that was asked", async () => {
+test("a commit whose response is lost is found by its number, and cannot be applied after that lookup", async () => {
   const world = server();
   const arrives: (() => void)[] = [];
   const wireWith = (fate: SimFate): SimWire => ({
@@ -164,7 +164,7 @@ test("a commit whose answer is lost is found by its number, and cannot arrive af
   expect(await namesOf(asking)).toEqual(["lost-after"]);
 });
 
-test("a killed process gets no answer, and what it had locked is free", async () => {
+test("a killed process gets no response, and its locks are released", async () => {
   const world = server();
   const dying = world.backend();
   const [one, two] = [await dying.connect(), await world.backend().connect()];
@@ -176,7 +176,7 @@ test("a killed process gets no answer, and what it had locked is free", async ()
   expect(await isSettled(one.rollback())).toBe(false);
 });
 
-test("numbers are handed out once", async () => {
+test("numbers are reserved once", async () => {
   const backend = server().backend();
   const connection = await backend.connect();
   expect([await backend.reserve(connection, "runs", 3, 0), await backend.reserve(connection, "runs", 1, 0)]).toEqual([

@@ -1,11 +1,11 @@
-// SimBackend: the port of a database behind a network, on a simulated one. Every way a network and a server can disappoint is
-// a decision of the `SimWire` that a process is given; without one nothing goes wrong and nothing takes time.
+// SimBackend: the backend port on a simulated database. Every failure of the network and the server is
+// a decision of the `SimWire` of a process; without one nothing fails and nothing takes time.
 //
-// B1. After `kill` nobody gets an answer. What the database was doing for the process is given up, or goes on alone.
-// B2. A COMMIT may be applied and its answer lost, lost before it was applied, or applied long after its sender gave up
-//     (`late`). `lastBatch` closes the writer's row first: what is late afterwards finds it closed and writes nothing.
-// B3. History may go back. `failover`: another server takes over, without the last commits; every connection breaks, and what
-//     was on its way to the old server is never applied. `restore`: the tables are replaced by older ones, connections stay.
+// sim-backend.B1. After `kill` no call settles. What the database was doing for the process is aborted, or completes without it.
+// sim-backend.B2. A COMMIT may be applied and its response lost, lost before it is applied, or applied long after its sender has
+//   given up (`late`). `lastBatch` fences the writer first: a late COMMIT then writes nothing.
+// sim-backend.B3. History may go back. `failover`: another server takes over, without the last commits; every connection breaks, and
+//   requests in flight are never applied. `restore`: the tables are replaced by older ones, connections stay.
 
 import type { EpochMs } from "../../../src/base/index.ts";
 import {
@@ -22,21 +22,21 @@ import {
 import { TransactionAborted, SimDatabase, type Isolation, type SimTransaction } from "./sim-database.ts";
 
 export type SimCall = "connect" | "query" | "read" | "commit" | "rollback" | "small";
-/** Where time may pass, or a connection be cut: on the way there, between statements, around COMMIT, on the way back. */
+/** Where time may pass, or a connection break: on the request, between statements, around COMMIT, on the response. */
 export type SimPlace = "before" | "statement" | "apply" | "applied" | "after";
 export type SimFate = "ok" | "retry" | "lost-before" | "lost-after" | "late";
 
-/** What lies between one process and the database. */
+/** The network between one process and the database. */
 export interface SimWire {
-  /** Throws a `LinkError` where the connection is cut or the database gives up; may take any time. */
+  /** Throws a `ConnectionError` when the connection breaks or the database aborts; may take any time. */
   pass(call: SimCall, place: SimPlace): Promise<void> | void;
-  /** What becomes of a COMMIT, asked when it is sent. */
+  /** The fate of a COMMIT, decided when it is sent. */
   fate(): SimFate;
-  /** B2. How long the database takes to get to what is late. */
+  /** sim-backend.B2. The delay of a late COMMIT. */
   late(): Promise<void>;
-  /** B1. Whether the database finishes a COMMIT whose sender has been killed. */
+  /** sim-backend.B1. Whether the database completes a COMMIT whose sender was killed. */
   finishesAlone(): boolean;
-  /** Whether a notification reaches the others. */
+  /** Whether a notification reaches the other processes. */
   tells(): boolean;
 }
 
@@ -48,10 +48,10 @@ export const PERFECT_WIRE: SimWire = {
   tells: () => true,
 };
 
-/** The server: what all processes share, and what outlives them. */
+/** The server: shared by all processes; survives them. */
 export class SimServer {
   readonly database: SimDatabase;
-  /** Another one after a failover. */
+  /** Increases with every failover. */
   identity = "1";
   readonly #now: () => EpochMs;
   readonly heard = new Map<SimBackend, Set<(text: string) => void>>();
@@ -74,7 +74,7 @@ export class SimServer {
     return writer;
   }
 
-  /** B3 */
+  /** sim-backend.B3 */
   failOver(lostCommits: number): void {
     this.database.rollBack(lostCommits, "failover");
     this.identity = String(Number(this.identity) + 1);
@@ -82,19 +82,19 @@ export class SimServer {
     for (const listeners of this.heard.values()) for (const heard of listeners) heard("");
   }
 
-  /** B3 */
+  /** sim-backend.B3 */
   restore(lostCommits: number): void {
     this.database.rollBack(lostCommits, "restore");
   }
 
-  /** What a process opens. */
+  /** The backend of a process. */
   backend(wire: SimWire = PERFECT_WIRE): SimBackend {
     return new SimBackend(this, wire);
   }
 }
 
 /**
- * A simulated database with one process connected to it; `backend.server.backend()` connects another.
+  * Opens a simulated database with one process; `backend.server.backend()` connects another.
  *
  * @example
  * ```ts
@@ -135,7 +135,7 @@ export class SimBackend implements Backend {
     return connection;
   }
 
-  /** B2 */
+  /** sim-backend.B2 */
   lastBatch(connection: Connection, writer: string): Promise<number> {
     return simLink(connection).alone(async (transaction) => {
       const table = this.server.database.table("writers");
@@ -217,7 +217,7 @@ export class SimBackend implements Backend {
     for (const connection of this.#pool) connection.destroy();
   }
 
-  /** B3 */
+  /** sim-backend.B3 */
   breakLinks(): void {
     for (const connection of this.#pool) connection.break();
   }
@@ -226,7 +226,7 @@ export class SimBackend implements Backend {
     this.#pool.delete(connection);
   }
 
-  /** B1 */
+  /** sim-backend.B1 */
   kill(): void {
     this.#isDead = true;
     this.server.heard.delete(this);
@@ -235,7 +235,7 @@ export class SimBackend implements Backend {
   }
 }
 
-/** The mark of a writer that may not write any more. */
+/** The mark of a fenced writer. */
 const CLOSED = -1;
 
 function simLink(connection: Connection): SimConnection {
@@ -244,13 +244,13 @@ function simLink(connection: Connection): SimConnection {
 
 export class SimConnection implements Connection {
   readonly writer: string;
-  /** The identity of the server that this connection reached. */
+  /** The identity of this connection's server. */
   readonly server: string;
   readonly #backend: SimBackend;
   #isUsable = true;
   #isBroken = false;
   #transaction: SimTransaction | undefined;
-  /** The one whose COMMIT the database has begun with. */
+  /** The transaction whose COMMIT has begun. */
   #committing: SimTransaction | undefined;
 
   constructor(backend: SimBackend, writer: string) {
@@ -259,7 +259,7 @@ export class SimConnection implements Connection {
     this.server = backend.server.identity;
   }
 
-  /** Its server is gone. */
+  /** Its server has been replaced. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
@@ -280,7 +280,7 @@ export class SimConnection implements Connection {
     });
   }
 
-  /** A transaction that sees one moment until `rollback`. */
+  /** A transaction with one snapshot, until `rollback`. */
   snapshot(): Promise<void> {
     return this.call("query", async () => (this.#transaction ??= this.#database.begin()).keepMoment());
   }
@@ -296,7 +296,7 @@ export class SimConnection implements Connection {
       const { wire } = this.#backend;
       const fate = wire.fate();
       if (fate === "late") {
-        // B2. Whatever becomes of it, nobody is told.
+        // sim-backend.B2. The sender gets no response.
         void wire
           .late()
           .then(() => this.#carryOut(transaction, batch, mark, changes, check))
@@ -325,7 +325,7 @@ export class SimConnection implements Connection {
     const transaction = (this.#transaction ??= this.#database.begin());
     let isOpen = true;
     const over = async <T>(work: () => Promise<T>): Promise<T> => {
-      if (!isOpen) throw new Error("The handle is only there while the function runs.");
+      if (!isOpen) throw new Error("The handle can be used only while the function runs.");
       return await this.call("query", work);
     };
     return {
@@ -341,7 +341,7 @@ export class SimConnection implements Connection {
     this.#isUsable = false;
     this.#backend.forget(this);
     this.#giveUp();
-    // B1
+    // sim-backend.B1
     if (this.#committing !== undefined && !this.#backend.wire.finishesAlone()) this.#committing.end();
   }
 
@@ -349,7 +349,7 @@ export class SimConnection implements Connection {
     this.destroy();
   }
 
-  /** B3. The database has ended its transactions. */
+  /** sim-backend.B3. The database has ended its transactions. */
   break(): void {
     this.#isBroken = true;
     this.#isUsable = false;
@@ -357,7 +357,7 @@ export class SimConnection implements Connection {
     this.#transaction = undefined;
   }
 
-  /** A transaction of its own, without a stamp. */
+  /** A separate transaction, without a stamp. */
   alone<T>(work: (transaction: SimTransaction) => Promise<T>): Promise<T> {
     return this.call("small", async () => {
       const transaction = (this.#transaction = this.#database.begin());
@@ -429,9 +429,9 @@ export class SimConnection implements Connection {
   }
 }
 
-/** What `ctx.tx` is given: rows of the user's own, by key. */
+/** The handle of `ctx.tx`: the user's rows, by key. */
 export interface SimUserHandle {
-  /** Nobody else changes it until the transaction has ended. */
+  /** Locks the row until the transaction ends. */
   get(key: string): Promise<string | undefined>;
   put(key: string, value: string): Promise<void>;
 }

@@ -1,12 +1,12 @@
-// SimDatabase: a database that exists only in memory, with transactions as real ones have them. It knows nothing of time
-// or chance; whoever calls it decides who goes on when.
+// SimDatabase: an in-memory database with the transactions of a real one. It uses neither time
+// nor randomness; its caller decides which transaction runs when.
 //
-// D1. Nothing is seen of a transaction before it commits, except by itself; then everything at once.
-// D2. `serial`: one transaction at a time. `rc`: each statement sees what was committed when it began; a locking read waits,
-//     then sees the newest, and leaves out what no longer matches. `rr`: as MySQL by default, plain reads see what was there
-//     at the first of them, locking reads and writes the newest. No store of ours uses `rr`: it shows what would go wrong.
-// D3. An insert locks its keys, so a second one waits for the first to end before it is told that they are taken.
-// D4. `rollBack` returns to the state after an earlier commit. A transaction that is open then never commits.
+// sim-database.D1. Only the transaction itself sees its changes before it commits; then all become visible at once.
+// sim-database.D2. `serial`: one transaction at a time. `rc`: each statement sees what was committed when it began; a locking read
+//   waits, then sees the newest version, and omits rows that no longer match. `rr`: as MySQL by default, plain reads see the
+//   snapshot of the first one, locking reads and writes see the newest version. No store uses `rr`: it shows what would go wrong.
+// sim-database.D3. An insert locks its keys, so a second insert waits for the first transaction to end before it fails.
+// sim-database.D4. `rollBack` returns to the state after an earlier commit. A transaction that is open then never commits.
 
 import { InvariantError } from "../../../src/base/index.ts";
 import { INCARNATION_KEY } from "../../../src/kernel/index.ts";
@@ -28,7 +28,7 @@ import { inKeyOrder, inOrder, matches, sameValue, SimTable, stored, type SimRow 
 
 export type Isolation = "serial" | "rc" | "rr";
 
-/** A deadlock, or the end of the transaction while it waited. */
+/** A deadlock, a conflict, or the end of the transaction while it waited. */
 export class TransactionAborted extends Error {
   readonly why: "deadlock" | "ended" | "conflict";
   constructor(why: "deadlock" | "ended" | "conflict") {
@@ -42,12 +42,12 @@ const WHOLE = "the database";
 export class SimDatabase {
   readonly isolation: Isolation;
   readonly locks = new Locks();
-  /** Of users, for `ctx.tx`. */
+  /** The users' rows, for `ctx.tx`. */
   readonly userRows = new Map<string, string>();
   readonly #tables = new Map<TableName, SimTable>();
   readonly #open = new Set<SimTransaction>();
   #history: CommitHistory | undefined;
-  /** How many transactions have been committed. */
+  /** The number of committed transactions. */
   commits = 0;
 
   constructor(isolation: Isolation) {
@@ -59,7 +59,7 @@ export class SimDatabase {
     return this.#tables.get(name)!;
   }
 
-  /** Every table, to be looked at by checkers. */
+  /** All tables, for checks. */
   tables(): Iterable<SimTable> {
     return this.#tables.values();
   }
@@ -70,12 +70,12 @@ export class SimDatabase {
     return transaction;
   }
 
-  /** From now on it can go back. `now` says when commits were made. */
+  /** Enables `rollBack`. `now` is the time of commits. */
   keepHistory(now: () => number): CommitHistory {
     return (this.#history ??= new CommitHistory(now, this.userRows));
   }
 
-  /** D1. One commit: rows by table and key, undefined where a row is gone. */
+  /** sim-database.D1. Applies one commit: rows by table and key, undefined for a deleted row. */
   apply(
     changes: ReadonlyMap<TableName, ReadonlyMap<string, SimRow | undefined>>,
     userRows: ReadonlyMap<string, string> = new Map(),
@@ -94,8 +94,8 @@ export class SimDatabase {
   }
 
   /**
-   * D4. Undoes the last commits. `failover`: every transaction was on the server that died. `restore`: it takes the tables
-   * from those who use them; what has not begun yet begins on what was restored.
+    * sim-database.D4. Undoes the last commits. `failover`: every transaction was on the server that died. `restore`: it locks the
+    * tables; transactions that have not begun yet begin on the restored rows.
    */
   rollBack(count: number, how: "failover" | "restore"): void {
     for (const transaction of [...this.#open]) {
@@ -105,7 +105,7 @@ export class SimDatabase {
     this.#history!.undo(count);
   }
 
-  /** D2. For reads outside of any transaction. */
+  /** sim-database.D2. For reads outside a transaction. */
   answer(query: Query): QueryResult {
     return plainAnswer(query, (name) => this.table(name).all(), this.table(query.table));
   }
@@ -116,11 +116,11 @@ export class SimTransaction {
   readonly #onEnd: () => void;
   #isBegun = false;
   #isEnded = false;
-  /** What is said to calls that come after the end. */
+  /** The error of calls after the end. */
   #why: "deadlock" | "ended" = "ended";
-  /** D2, `rr`. */
+  /** sim-database.D2, `rr`. */
   #snapshot: ReadonlyMap<TableName, ReadonlyMap<string, SimRow>> | undefined;
-  /** D1. What it has written so far; undefined where a row is gone. */
+  /** sim-database.D1. Its changes so far; undefined for a deleted row. */
   readonly #own = new Map<TableName, Map<string, SimRow | undefined>>();
   readonly #ownUser = new Map<string, string>();
 
@@ -137,7 +137,7 @@ export class SimTransaction {
     return this.#isEnded;
   }
 
-  /** From now on plain reads see this moment. */
+  /** From now on plain reads see this snapshot. */
   keepMoment(): void {
     this.#snapshot ??= new Map([...this.#database.tables()].map((table) => [table.name, table.snapshot()]));
   }
@@ -160,7 +160,7 @@ export class SimTransaction {
     return rows.map((row) => ({ ...row }));
   }
 
-  /** Checks, locks and keeps for later; moved when something is not as expected. */
+  /** Checks, locks and keeps a change; throws `conflict` when a row differs from what is expected. */
   async change(change: Change): Promise<void> {
     await this.#begin();
     const table = this.#database.table(change.table);
@@ -170,7 +170,7 @@ export class SimTransaction {
     }
   }
 
-  /** The one row of the writer: false when it is not there, was closed to it, or history is not what it was (`check`). */
+  /** Stamps the writer's row: false when it is missing or fenced, or when history went back (`check`). */
   async stamp(writer: string, batch: number, mark: number, check?: HistoryCheck): Promise<boolean> {
     const table = this.#database.table("writers");
     await this.#take(rowLock(table, writer), "update");
@@ -192,7 +192,7 @@ export class SimTransaction {
     );
   }
 
-  /** The user's own rows, by key: waits for whoever has it. */
+  /** A user's row by key: waits for its lock. */
   async userGet(key: string): Promise<string | undefined> {
     await this.#begin();
     await this.#take(`user:${key}`, "update");
@@ -205,7 +205,7 @@ export class SimTransaction {
     this.#ownUser.set(key, value);
   }
 
-  /** D1 */
+  /** sim-database.D1 */
   commit(): void {
     if (this.#isEnded) throw new TransactionAborted(this.#why);
     this.#database.apply(this.#own, this.#ownUser);
@@ -260,7 +260,7 @@ export class SimTransaction {
   async #insert(table: SimTable, given: SimRow): Promise<void> {
     const row = stored(table.name, given);
     const key = table.keyOf(row);
-    // D3
+    // sim-database.D3
     await this.#take(rowLock(table, key), "update");
     if (this.#ownOrCommitted(table, key) !== undefined) throw new TransactionAborted("conflict");
     await this.#takeUnique(table, key, row);
@@ -282,7 +282,7 @@ export class SimTransaction {
       if (row === undefined || !expect.every((column) => sameValue(row[column]!, before[column]!)))
         throw new TransactionAborted("conflict");
     }
-    // As in SQL: what is not there is not changed, and nobody says so.
+    // As in SQL: an update of a missing row is no error.
     if (row === undefined) return;
     if (change.change === "delete") return this.#keep(table, key, undefined);
     const next = { ...row, ...stored(table.name, given, change.columns) };
@@ -320,7 +320,7 @@ function rowLock(table: SimTable, key: string): string {
   return `${table.name}:${key}`;
 }
 
-/** In the order they are locked in. */
+/** In lock order. */
 function candidates(query: Query, table: SimTable): readonly SimRow[] {
   if (query.kind === "lookup") return inKeyOrder(table.name, lookedUp(query, lookupRows(query, table)));
   const { where } = query;
@@ -334,18 +334,18 @@ function lookupRows(query: Query & { kind: "lookup" }, table: SimTable): Iterabl
 }
 
 function lookedUp(query: Query & { kind: "lookup" }, rows: Iterable<SimRow>): SimRow[] {
-  // Nothing is equal to NULL.
+  // NULL equals nothing.
   const keys = query.keys.filter((key) => !key.includes(null));
   const wanted = new Set(keys.map((key) => JSON.stringify(key)));
   return [...rows].filter((row) => wanted.has(JSON.stringify(query.columns.map((column) => row[column]))));
 }
 
-/** What a locking read asks again of a row it had to wait for. */
+/** Whether a row still matches after the wait for its lock. */
 function isAsked(row: SimRow, query: Query): boolean {
   return query.kind === "lookup" ? lookedUp(query, [row]).length === 1 : matches(row, query.where);
 }
 
-/** With `table` where its ways of finding rows may be used. */
+/** `table`: where its indexes may be used. */
 function plainAnswer(
   query: Query,
   rowsOf: (name: TableName) => Iterable<SimRow>,
@@ -375,7 +375,7 @@ function counted(query: Count, found: readonly SimRow[]): QueryResult {
   }));
 }
 
-/** Values of a column that are there, in order. */
+/** The values of a column, in order. */
 function ofColumn(rows: readonly SimRow[], column: string): WireValue[] {
   return inOrder(rows, [[column, "asc"]]).flatMap((row) => (row[column] === null ? [] : [row[column]!]));
 }
@@ -384,7 +384,7 @@ function pickColumns(columns: readonly string[], row: SimRow): WireRow {
   return Object.fromEntries(columns.map((column) => [column, row[column]!]));
 }
 
-/** Rows that have the same values in these columns, in the order of these. */
+/** Rows grouped by these columns, in their order. */
 function combinations(columns: readonly string[], rows: readonly SimRow[]): SimRow[][] {
   const groups = new Map<string, SimRow[]>();
   const order = columns.map((column) => [column, "asc"] as const);

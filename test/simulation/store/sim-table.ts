@@ -1,7 +1,7 @@
-// SimTable: the rows of one table, committed; what a condition means, and in which order rows come.
+// SimTable: the committed rows of one table, its conditions and its order.
 //
-// T1. Rows are never changed in place: a snapshot is a copy of the map.
-// T2. Texts are compared by their UTF-8 bytes. Nothing is equal, smaller or greater than NULL; NULLs come first.
+// sim-table.T1. Rows are immutable: a snapshot is a copy of the map.
+// sim-table.T2. Texts compare by their UTF-8 bytes. NULL is neither equal to, less than nor greater than anything; NULLs sort first.
 
 import { InvariantError } from "../../../src/base/index.ts";
 import {
@@ -18,13 +18,13 @@ import {
 /** A committed row. */
 export type SimRow = Readonly<WireRow>;
 
-/** Beside the primary key. */
+/** Unique keys besides the primary key. */
 const UNIQUE: Partial<Record<TableName, readonly (readonly string[])[]>> = {
   runs: [["id", "generation"]],
   checkpoints: [["key"]],
   langgraph_checkpoints: [["thread", "namespace", "id"]],
 };
-/** Columns rows are found by without looking at all of them. */
+/** Indexed columns. */
 const FOUND_BY: Partial<Record<TableName, readonly string[]>> = {
   runs: ["run", "id", "turn_worker"],
   checkpoints: ["run", "key"],
@@ -56,7 +56,7 @@ export class SimTable {
     return textOf(this.#key, row);
   }
 
-  /** What else must be unique, as names: equal for two rows that cannot both be. */
+  /** The names of unique values: two rows with a common name cannot both exist. */
   uniqueOf(row: SimRow): readonly string[] {
     return this.#unique.map((columns, index) => `${index}:${textOf(columns, row)}`);
   }
@@ -65,7 +65,7 @@ export class SimTable {
     return this.#rows.get(key);
   }
 
-  /** The key of the row that has one of these names. */
+  /** The key of the row with one of these names. */
   findUnique(name: string): string | undefined {
     const colon = name.indexOf(":");
     return this.#taken[Number(name.slice(0, colon))]!.get(name.slice(colon + 1));
@@ -98,7 +98,7 @@ export class SimTable {
     return new Map(this.#rows);
   }
 
-  /** Rows that may match, by the narrowest way there is. */
+  /** Rows that may match, by the most selective index. */
   candidates(where: readonly Condition[]): Iterable<SimRow> {
     for (const condition of where) {
       const byValue = this.#foundBy.get(condition.column);
@@ -165,7 +165,7 @@ export function sameValue(a: WireValue, b: WireValue): boolean {
   return compareValues(a, b) === 0;
 }
 
-/** T2 */
+/** sim-table.T2 */
 function compareValues(a: WireValue, b: WireValue): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
   if (typeof a === "number" && typeof b === "number") return a - b;
@@ -173,7 +173,7 @@ function compareValues(a: WireValue, b: WireValue): number {
   return Buffer.compare(bytesOf(a), bytesOf(b));
 }
 
-/** In the order of UTF-8, which is that of code points: UTF-16 has surrogates before U+E000. */
+/** In UTF-8 order, which is code point order: UTF-16 sorts surrogates before U+E000. */
 function compareTexts(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -188,7 +188,7 @@ function rank(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
 }
 
-/** Refuses what no database would take, so that a mistake is seen here and not only there. */
+/** Refuses values that no real database would accept. */
 export function stored(table: TableName, given: SimRow, columns: readonly string[] = columnsOf(table)): WireRow {
   const row: WireRow = {};
   for (const column of columns) {

@@ -28,7 +28,7 @@ afterEach(async () => {
 /** Starts a process, waits until it says what is waited for, kills it, and gives the nodes that began in it. */
 async function untilKilled(
   input: object | null,
-  isEnough: (told: Report) => boolean,
+  isEnough: (report: Report) => boolean,
   hang = "",
 ): Promise<{ readonly began: readonly string[]; readonly last: Report }> {
   const began: string[] = [];
@@ -45,9 +45,9 @@ async function untilKilled(
   const gone = once(child, "exit");
   const last = await new Promise<Report>((resolve, reject) => {
     child.once("exit", (code) => reject(new Error(`ended with ${code} before it was killed`)));
-    child.on("message", (told: Report) => {
-      if (told.began !== undefined) began.push(told.began);
-      if (isEnough(told)) resolve(told);
+    child.on("message", (report: Report) => {
+      if (report.began !== undefined) began.push(report.began);
+      if (isEnough(report)) resolve(report);
     });
   });
   child.kill("SIGKILL");

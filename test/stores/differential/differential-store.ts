@@ -8,7 +8,7 @@ import { prefetch } from "../../../src/stores/remote/prefetch.ts";
 import { columnsOf, columnType, SHARED } from "../../../src/stores/remote/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
-import { findCheckpoint, findLabelled, readCheckpoints } from "../../../src/stores/rules/checkpoints.ts";
+import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../../../src/stores/rules/checkpoints.ts";
 import { readInputs, readReadiness } from "../../../src/stores/rules/flow-reads.ts";
 import {
   countVersions,
@@ -17,7 +17,7 @@ import {
   readItems,
   readItemTokens,
   readJournal,
-  readPulses,
+  readProgress,
   readSteps,
 } from "../../../src/stores/rules/read.ts";
 import {
@@ -40,7 +40,7 @@ const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...a
   readJournal: (sql, _, run: number, after: number, limit = -1) => readJournal(sql, run, after, limit),
   readCheckpoints: (sql, _, run: number, after: number, limit = -1) => readCheckpoints(sql, run, after, limit),
   findCheckpoint: (sql, _, run: number, step: number, whole: boolean) => findCheckpoint(sql, run, step, whole),
-  findLabeledCheckpoint: (sql, _, run: number, label: string, step: number) => findLabelled(sql, run, label, step),
+  findLabeledCheckpoint: (sql, _, run: number, label: string, step: number) => findLabeledCheckpoint(sql, run, label, step),
   readSteps: (sql, _, run: number, after: number, upTo: number, limit = -1) => readSteps(sql, run, after, upTo, limit),
   readInbox: (sql, _, run: number, after: number) => readInbox(sql, run, after),
   readStream: (sql, _, run: number, stream: string, after: number, limit: number) =>
@@ -48,7 +48,7 @@ const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...a
   readEmitted: (sql, _, run: number) => readEmitted(sql, run),
   readInputs: (sql, _, asked: Parameters<Store["readInputs"]>[0]) => readInputs(sql, asked),
   readReadiness: (sql, _, run: number) => readReadiness(sql, run),
-  readProgress: (sql, _, runs: readonly number[]) => readPulses(sql, runs),
+  readProgress: (sql, _, runs: readonly number[]) => readProgress(sql, runs),
   readItemTokens: (sql, _, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(sql, items),
   readItems: (sql, _, run: number, items: readonly string[]) => readItems(sql, run, items),
   findSchedule: (sql, _, name: string) => findSchedule(sql, name),
