@@ -26,7 +26,7 @@ const render = task("render", { label: "gpu" }, () => "drawn");
 const letter = workflow("letter", async (ctx, to: string) => ctx.task(send, to));
 const film = workflow("film", async (ctx) => ctx.task(render));
 const train = workflow("train", { label: "gpu", version: 2 }, async (ctx) => ctx.run("fit", () => 1));
-const patient = workflow("patient", { ports: { go: promise<number>() } }, (ctx) => ctx.promise("go"));
+const waits = workflow("waits", { ports: { go: promise<number>() } }, (ctx) => ctx.promise("go"));
 const album = flow("album", { input: typed<number>() })
   .action("drawn", ["input"], { label: "gpu" }, async (_ctx, { input }) => input)
   .output(["drawn"], ({ drawn }) => drawn);
@@ -198,11 +198,11 @@ test("show reports that no worker is live or claims from the queue; for a run th
   using folder = new TemporaryFolder();
   const url = `sqlite:${folder.file("shop.db")}`;
   const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", url]);
-  const options = { store: url, definitions: [...DEFINITIONS, patient], logger: SILENT };
+  const options = { store: url, definitions: [...DEFINITIONS, waits], logger: SILENT };
   {
     await using client = await createClient(options);
     await client.start(letter, "ann", { id: "letter-1" });
-    await client.start(patient, undefined, { id: "patient-1" });
+    await client.start(waits, undefined, { id: "waits-1" });
   }
   const alone = "no live worker can run it; start one with `reprise worker <file>`";
   expect((await on("show", "letter-1")).stdout).toContain(`\nletter, version 1: ${alone}\n`);
@@ -211,12 +211,12 @@ test("show reports that no worker is live or claims from the queue; for a run th
 
   await using working = await createEngine({ ...options, worker: { queues: [queue("default")] } });
   await until(async () => (await working.get(letter, "letter-1").info()).status === "waiting");
-  await until(async () => (await working.get(patient, "patient-1").info()).status === "waiting");
+  await until(async () => (await working.get(waits, "waits-1").info()).status === "waiting");
   const away = "no live worker claims from the queue mail; start one with `reprise worker <file> --queues mail`";
   expect((await on("show", "letter-1")).stdout).toContain(`\ntask send: ${away}\n`);
   const [after] = jsonLines((await on("show", "letter-1", "--json")).stdout);
   expect(after?.["unclaimable"]).toMatchObject([{ kind: "task", name: "send", queue: "mail", reason: away }]);
-  const [waiting] = jsonLines((await on("show", "patient-1", "--json")).stdout);
+  const [waiting] = jsonLines((await on("show", "waits-1", "--json")).stdout);
   expect(waiting).toMatchObject({ status: "waiting", unclaimable: [] });
 });
 

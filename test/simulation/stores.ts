@@ -31,8 +31,8 @@ export interface SimStores {
   readonly database: Database<any>;
   open(instance: ProcessInstance): Promise<OpenedStore>;
   /**
-    * Returns the database to its state after an earlier commit; returns a description. A restore goes back by `leastMs` or more.
-    * Undefined: there is no earlier state.
+   * Returns the database to its state after an earlier commit; returns a description. A restore goes back by `leastMs` or more.
+   * Undefined: there is no earlier state.
    */
   rollBack(chance: RandomSource, leastMs: number): string | undefined;
   /** Opens `calm` again: the checks must not depend on how a store handles lost history. */

@@ -196,7 +196,9 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.withStatements("Reading a checkpoint", (sql) => findLabeledCheckpoint(sql, run, label, step));
+    return this.#session.reader.withStatements("Reading a checkpoint", (sql) =>
+      findLabeledCheckpoint(sql, run, label, step),
+    );
   }
 
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {

@@ -114,7 +114,12 @@ export function findCheckpoint(
   return row && asCheckpoint(row);
 }
 
-export function findLabeledCheckpoint(sql: Statements, run: RunNumber, label: string, step: number): NewCheckpoint | undefined {
+export function findLabeledCheckpoint(
+  sql: Statements,
+  run: RunNumber,
+  label: string,
+  step: number,
+): NewCheckpoint | undefined {
   const row = sql.labeledCheckpoint.get(run, label, step) as unknown as CheckpointRow | undefined;
   return row && asCheckpoint(row);
 }

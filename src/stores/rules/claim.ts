@@ -85,10 +85,12 @@ export function applyClaimTurns({ sql }: Tx, write: ClaimTurnsWrite): readonly C
 
 /** store.S5. One group, or none. */
 function takeSuspectTurns(sql: Statements, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
-  const seen = pickVersions(sql.suspectDefinitions.all(), write.definitions).map((of): SampledSuspects<DefinitionVersion> => {
-    const suspects = sql.suspectTurns.all(of.name, of.version, SUSPECTS_SEEN);
-    return { of, suspects: suspects as { takeovers: number }[] };
-  });
+  const seen = pickVersions(sql.suspectDefinitions.all(), write.definitions).map(
+    (of): SampledSuspects<DefinitionVersion> => {
+      const suspects = sql.suspectTurns.all(of.name, of.version, SUSPECTS_SEEN);
+      return { of, suspects: suspects as { takeovers: number }[] };
+    },
+  );
   const claimed: ClaimedTurn[] = [];
   const groups = suspectGroups(seen, write.tokens.length);
   if (groups.length === 0 || holdsIsolated(sql, write.worker)) return claimed;
@@ -229,7 +231,11 @@ interface SuspectItem {
   readonly key: string | null;
 }
 
-function seeSuspectItems(sql: Statements, limiter: QueueLimiter, wanted: readonly string[]): readonly SampledSuspects<string>[] {
+function seeSuspectItems(
+  sql: Statements,
+  limiter: QueueLimiter,
+  wanted: readonly string[],
+): readonly SampledSuspects<string>[] {
   return pick(sql.suspectNames.all(), wanted).map((of) => {
     const items = sql.suspectItems.all(of, SUSPECTS_SEEN) as unknown as readonly SuspectItem[];
     const suspects = items.map(({ takeovers, queue, key }) => ({

@@ -94,7 +94,7 @@ export class SimServer {
 }
 
 /**
-  * Opens a simulated database with one process; `backend.server.backend()` connects another.
+ * Opens a simulated database with one process; `backend.server.backend()` connects another.
  *
  * @example
  * ```ts

@@ -94,8 +94,8 @@ export class SimDatabase {
   }
 
   /**
-    * sim-database.D4. Undoes the last commits. `failover`: every transaction was on the server that died. `restore`: it locks the
-    * tables; transactions that have not begun yet begin on the restored rows.
+   * sim-database.D4. Undoes the last commits. `failover`: every transaction was on the server that died. `restore`: it locks the
+   * tables; transactions that have not begun yet begin on the restored rows.
    */
   rollBack(count: number, how: "failover" | "restore"): void {
     for (const transaction of [...this.#open]) {

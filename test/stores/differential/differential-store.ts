@@ -40,7 +40,8 @@ const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...a
   readJournal: (sql, _, run: number, after: number, limit = -1) => readJournal(sql, run, after, limit),
   readCheckpoints: (sql, _, run: number, after: number, limit = -1) => readCheckpoints(sql, run, after, limit),
   findCheckpoint: (sql, _, run: number, step: number, whole: boolean) => findCheckpoint(sql, run, step, whole),
-  findLabeledCheckpoint: (sql, _, run: number, label: string, step: number) => findLabeledCheckpoint(sql, run, label, step),
+  findLabeledCheckpoint: (sql, _, run: number, label: string, step: number) =>
+    findLabeledCheckpoint(sql, run, label, step),
   readSteps: (sql, _, run: number, after: number, upTo: number, limit = -1) => readSteps(sql, run, after, upTo, limit),
   readInbox: (sql, _, run: number, after: number) => readInbox(sql, run, after),
   readStream: (sql, _, run: number, stream: string, after: number, limit: number) =>
