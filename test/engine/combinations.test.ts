@@ -18,7 +18,7 @@ import { createTestEngine } from "reprise/testing";
 import { collect, createFolder, createFreezer, createGate, rejection, until, within } from "./world.ts";
 
 /** A store that receives no change notices. */
-function deafStore(path: string): StoreSource {
+function storeWithoutNotices(path: string): StoreSource {
   return {
     async "~open"(options) {
       const store = await sqlite(path)["~open"](options);
@@ -43,7 +43,7 @@ test("a pause is not lost when the code continues as new before it takes effect"
   });
   using folder = createFolder();
   const path = folder.file("rounds.db");
-  await using works = await createEngine({ store: deafStore(path), definitions: [rounds] });
+  await using works = await createEngine({ store: storeWithoutNotices(path), definitions: [rounds] });
   await using controls = await createClient({ store: `sqlite:${path}`, definitions: [rounds] });
   const run = await works.start(rounds, 0, { id: "rounds" });
   await gate.reached;

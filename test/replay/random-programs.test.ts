@@ -183,7 +183,7 @@ test("the correct delivery order never diverges", LONG, async () => {
 });
 
 for (const [name, drive] of Object.entries(MUTANTS))
-  test.skipIf(only !== undefined)(`the property finds out who delivers ${name}`, LONG, async () => {
+  test.skipIf(only !== undefined)(`the property detects a delivery ${name}`, LONG, async () => {
     const { diverged, silent } = await divergencesOf(drive);
     console.log(`${name}: ${diverged} of ${seeds.length} programs diverge, ${silent} with another result only`);
     expect(diverged).toBeGreaterThan(seeds.length / 100);

@@ -231,7 +231,7 @@ class World {
   #resume(loop: EventLoop): void {
     if (!loop.isPaused) return;
     loop.isPaused = false;
-    if (!loop.isDead) loop.log("goes on");
+    if (!loop.isDead) loop.log("resumes");
   }
 
   /** The clock of a machine, or of the database. */

@@ -54,7 +54,7 @@ export class SimServer {
   /** Increases with every failover. */
   identity = "1";
   readonly #now: () => EpochMs;
-  readonly heard = new Map<SimBackend, Set<(text: string) => void>>();
+  readonly listeners = new Map<SimBackend, Set<(text: string) => void>>();
   readonly backends = new Set<SimBackend>();
   #pool = 0;
 
@@ -79,7 +79,7 @@ export class SimServer {
     this.database.rollBack(lostCommits, "failover");
     this.identity = String(Number(this.identity) + 1);
     for (const backend of this.backends) backend.breakLinks();
-    for (const listeners of this.heard.values()) for (const heard of listeners) heard("");
+    for (const listeners of this.listeners.values()) for (const listeners of listeners) listeners("");
   }
 
   /** sim-backend.B3 */
@@ -187,19 +187,19 @@ export class SimBackend implements Backend {
   notify(connection: Connection, text: string): Promise<void> {
     return simLink(connection).call("small", async () => {
       if (!this.wire.tells()) return;
-      for (const [backend, listeners] of this.server.heard) {
-        if (backend !== this && !backend.isDead) for (const heard of listeners) heard(text);
+      for (const [backend, listeners] of this.server.listeners) {
+        if (backend !== this && !backend.isDead) for (const listeners of listeners) listeners(text);
       }
     });
   }
 
-  listen(heard: (text: string) => void): Promise<{ close(): Promise<void> }> {
+  listen(listeners: (text: string) => void): Promise<{ close(): Promise<void> }> {
     const { server } = this;
-    const listeners = server.heard.get(this) ?? new Set();
-    server.heard.set(this, listeners.add(heard));
+    const listeners = server.listeners.get(this) ?? new Set();
+    server.listeners.set(this, listeners.add(listeners));
     return Promise.resolve({
       close: async () => {
-        listeners.delete(heard);
+        listeners.delete(listeners);
       },
     });
   }
@@ -212,7 +212,7 @@ export class SimBackend implements Backend {
   }
 
   async close(): Promise<void> {
-    this.server.heard.delete(this);
+    this.server.listeners.delete(this);
     this.server.backends.delete(this);
     for (const connection of this.#pool) connection.destroy();
   }
@@ -229,7 +229,7 @@ export class SimBackend implements Backend {
   /** sim-backend.B1 */
   kill(): void {
     this.#isDead = true;
-    this.server.heard.delete(this);
+    this.server.listeners.delete(this);
     this.server.backends.delete(this);
     for (const connection of this.#pool) connection.destroy();
   }
