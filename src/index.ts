@@ -138,7 +138,7 @@ export {
   type Channel,
   type ChannelChanges,
   type Checkpoint,
-  type Effects,
+  type NodeEffects,
   type End,
   type Goto,
   type Graph,

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { checkOptionNames, RepriseError, systemClock, toMs } from "../base/index.ts";
 import { Labels, type AnyTask, type Definition } from "../kernel/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
+import type { EngineCore } from "./engine.ts";
 import {
   checkClientOptions,
   checkConcurrency,
@@ -28,7 +29,7 @@ function checkWorker(worker: unknown = {}): WorkerSettings {
 }
 
 /** The engine's code with the worker room behind it: loaded on first use, so that a client never loads it. */
-export function loadEngineCore(): Promise<typeof import("./engine.ts")> {
+export function loadEngineCore(): Promise<{ readonly EngineCore: typeof EngineCore }> {
   return import("./engine.ts");
 }
 
@@ -63,9 +64,9 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     determinism: defaultDeterminism(),
   } as const;
   const { timers, random } = parts;
-  const { EngineCore } = await loadEngineCore();
+  const { EngineCore: Core } = await loadEngineCore();
   const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
-  const engine = new EngineCore({ ...parts, ...workerParts, store });
+  const engine = new Core({ ...parts, ...workerParts, store });
   try {
     await engine.begin();
   } catch (error) {

@@ -7,7 +7,7 @@
 
 import type { AnyTask, Definition, QueueSlotOptions, Policy } from "../kernel/index.ts";
 
-type Values = Readonly<Record<string, unknown>>;
+type NodeValues = Readonly<Record<string, unknown>>;
 
 export type NodeWork =
   | { readonly kind: "input" }
@@ -20,15 +20,15 @@ export type NodeWork =
     }
   | {
       readonly kind: "inline";
-      readonly derive: (given: Values) => unknown;
+      readonly derive: (given: NodeValues) => unknown;
       /** Collects the parts of a `parallel`. */
       readonly isParallel: boolean;
     }
-  | { readonly kind: "when"; readonly test: (given: Values) => unknown }
-  | { readonly kind: "call"; readonly definition: Definition | AnyTask; readonly input: (given: Values) => unknown }
+  | { readonly kind: "when"; readonly test: (given: NodeValues) => unknown }
+  | { readonly kind: "call"; readonly definition: Definition | AnyTask; readonly input: (given: NodeValues) => unknown }
   | {
       readonly kind: "spread";
-      readonly items: (given: Values) => unknown;
+      readonly items: (given: NodeValues) => unknown;
       readonly run: Function | AnyTask | Definition;
       /** How many items are queued at once. */
       readonly window: number | undefined;
@@ -36,7 +36,7 @@ export type NodeWork =
     }
   /** Waits for the items of a spread. */
   | { readonly kind: "barrier"; readonly spread: string; readonly settle: boolean }
-  | { readonly kind: "output"; readonly derive: (given: Values) => unknown };
+  | { readonly kind: "output"; readonly derive: (given: NodeValues) => unknown };
 
 /** The `when` that guards a node, and the node's side of it. */
 export interface BranchGuard {

@@ -37,7 +37,7 @@ export type ChannelChanges<C> = { readonly [K in keyof C]?: C[K] extends Channel
 
 /** Options of `last`. */
 export interface LastOptions {
-  /** If several items of one step change it: `"last"` (default) keeps the last in fold order; `"fail"` fails the run with CHANNEL_CONFLICT. */
+  /** Several changes in one step: `"last"` (default) keeps the last in fold order; `"fail"` fails the run (CHANNEL_CONFLICT). */
   conflict?: "last" | "fail";
 }
 

@@ -4,7 +4,7 @@ import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration 
 import { checkDeadline, checkPolicy, labelOption, checkQueueSlot, type Policy } from "../kernel/index.ts";
 import { checkPorts } from "../workflow/index.ts";
 import { findMisfit, type Channel, type Channels } from "./channel.ts";
-import type { Effects, GraphOptions } from "./definition.ts";
+import type { NodeEffects, GraphOptions } from "./definition.ts";
 
 const OPTIONS = [
   "backpressureTimeout",
@@ -71,7 +71,7 @@ function checkChannel(what: string, key: string, channel: Channel<unknown, unkno
 
 export interface CheckedNodeOptions {
   readonly policy: Policy;
-  readonly effects: Effects;
+  readonly effects: NodeEffects;
   readonly idempotencyKey: ((state: unknown, item: unknown) => string) | undefined;
 }
 

@@ -110,7 +110,7 @@ type UnusedNodeName<N extends string, Taken> = N extends Taken ? `"${N}" is alre
 type GotoOf<R> = R extends Goto<infer To, any> ? (0 extends 1 & To ? never : Extract<To, string>) : never;
 
 /** The side effects of a node, for retry and replay. */
-export interface Effects {
+export interface NodeEffects {
   /** Default true. False: the result depends on more than state, item and `ctx`, so a replay uses the recorded result. */
   recordable?: boolean;
   /** The node calls services that need an idempotency key, so `idempotencyKey` is required. */
@@ -119,8 +119,8 @@ export interface Effects {
 /** Options of a node. `idempotencyKey` makes `ctx.idempotencyKey`, which is the same for every attempt of an item. */
 export type NodeOptions<S, Item = any> = Policy &
   (
-    | { effects?: Effects & { requiresIdempotency?: false } }
-    | { effects: Effects & { requiresIdempotency: true }; idempotencyKey: (state: S, item: Item) => string }
+    | { effects?: NodeEffects & { requiresIdempotency?: false } }
+    | { effects: NodeEffects & { requiresIdempotency: true }; idempotencyKey: (state: S, item: Item) => string }
   );
 
 type NodeFunction<M, State, Item, R, Change> = (
@@ -129,7 +129,9 @@ type NodeFunction<M, State, Item, R, Change> = (
   item: Item,
 ) => Awaitable<R & KnownChannels<R, Change>>;
 
-type KeyTakes<Item, KeyItem> = [Item] extends [KeyItem] ? unknown : "idempotencyKey takes another item than the node";
+type KeyTakesItem<Item, KeyItem> = [Item] extends [KeyItem]
+  ? unknown
+  : "idempotencyKey takes another item than the node";
 
 /** A graph under construction, and a definition. `Nodes` are reached by edges; `Items` by a spread, with their items. */
 export interface Graph<
@@ -152,7 +154,7 @@ export interface Graph<
     name: UnusedNodeName<N, Nodes | keyof Items>,
     // Not `Item`: an `idempotencyKey` that leaves its item untyped would fix it before TypeScript reads the function.
     options: NodeOptions<State, KeyItem>,
-    run: NodeFunction<M, State, Item, R, Change> & KeyTakes<Item, KeyItem>,
+    run: NodeFunction<M, State, Item, R, Change> & KeyTakesItem<Item, KeyItem>,
   ): WithNode<this, N, Item, R>;
   /** Of a node's edges, the first in written order whose `when` is true is taken. An array leads to several nodes at once. */
   edge(from: Nodes | keyof Items | Start, to: Nodes | End | readonly Nodes[], when?: (state: State) => boolean): this;
@@ -209,7 +211,7 @@ export interface GraphNode {
   readonly name: string;
   readonly run: (ctx: NodeContext, state: unknown, item: unknown) => unknown;
   readonly policy: Policy;
-  readonly effects: Effects;
+  readonly effects: NodeEffects;
   readonly idempotencyKey: ((state: unknown, item: unknown) => string) | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Graph: nodes over shared state, a checkpoint after every step. Stands on the workflow room: a node is durable code.
+// Graph: nodes over shared state, with a checkpoint after every step. Built on the workflow room: a node is durable code.
 
 export {
   append,
@@ -32,7 +32,7 @@ export {
   graph,
   isGraph,
   START,
-  type Effects,
+  type NodeEffects,
   type End,
   type Goto,
   type Graph,

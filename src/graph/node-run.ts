@@ -90,7 +90,7 @@ function resultOf(stored: unknown): NodeResult {
   return { change, goto: to?.map((target) => target ?? END), label };
 }
 
-export interface NodeCall {
+export interface GraphNodeCall {
   readonly id: string;
   readonly step: number;
   readonly item: StepItem;
@@ -106,7 +106,7 @@ export async function callNode(
   execution: Execution,
   body: GraphBody,
   node: GraphNode,
-  call: NodeCall,
+  call: GraphNodeCall,
   op: OperationContext,
 ): Promise<LabeledResult> {
   const { id, step, item, state, key, epoch = execution.epochOfStep(step) } = call;

@@ -38,7 +38,7 @@ import {
 import type { GraphBody, GraphNode } from "./definition.ts";
 import { beginGraph, runGraph, type Position, type StartNode } from "./interpreter.ts";
 import { nodeIdempotencyKey } from "./node-idempotency-key.ts";
-import { DEFAULT_NODE_TIMEOUT_MS, startNode, type NodeCall } from "./node-run.ts";
+import { DEFAULT_NODE_TIMEOUT_MS, startNode, type GraphNodeCall } from "./node-run.ts";
 import { describeDamage } from "./replay-damage.ts";
 import {
   ATTEMPT_ENDS,
@@ -87,7 +87,7 @@ class GraphReplay {
   readonly #issued = new Map<string, Set<string>>();
   readonly #messages = new Map<string, readonly DecodedEntry<"MessageSent">[]>();
   /** Started items, by command; those whose code runs again have an attempt. */
-  readonly #items = new Map<string, Omit<NodeCall, "id" | "key">>();
+  readonly #items = new Map<string, Omit<GraphNodeCall, "id" | "key">>();
   readonly #attempts = new Map<string, ReplayedAttempt>();
   #pending: ReplayedAttempt[] = [];
   readonly #unrecorded: string[] = [];
@@ -211,9 +211,9 @@ class GraphReplay {
     };
   }
 
-  #reportAttempt({ place, attempt, node }: ReplayedAttempt, what: string, expected: unknown, actual: unknown): void {
-    const message = `Node ${node.name}, attempt ${attempt}, step ${place.step}: ${what}`;
-    this.#report({ where: place.id, message, expected, actual, step: place.step, node: node.name, attempt });
+  #reportAttempt({ call, attempt, node }: ReplayedAttempt, what: string, expected: unknown, actual: unknown): void {
+    const message = `Node ${node.name}, attempt ${attempt}, step ${call.step}: ${what}`;
+    this.#report({ where: call.id, message, expected, actual, step: call.step, node: node.name, attempt });
   }
 
   #reportStuck(attempt: ReplayedAttempt, what: string, actual: unknown): void {
@@ -263,7 +263,7 @@ class GraphReplay {
       const pending = this.#pending;
       this.#pending = [];
       for (const attempt of pending) {
-        this.#attempts.set(attempt.place.id, attempt);
+        this.#attempts.set(attempt.call.id, attempt);
         attempt.start(() => this.#wake());
       }
     }

@@ -12,7 +12,7 @@ import {
   type OperationContext,
 } from "../workflow/index.ts";
 import type { GraphBody, GraphNode } from "./definition.ts";
-import { callNode, type NodeCall } from "./node-run.ts";
+import { callNode, type GraphNodeCall } from "./node-run.ts";
 
 const SILENT: Logger = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -34,7 +34,7 @@ interface AttemptEnd {
 
 export class ReplayedAttempt implements OperationContext {
   readonly node: GraphNode;
-  readonly place: NodeCall;
+  readonly call: GraphNodeCall;
   readonly runId: string;
   /** From 1. */
   readonly attempt: number;
@@ -47,11 +47,11 @@ export class ReplayedAttempt implements OperationContext {
   #abort: AbortController | undefined;
   #scope: NodeScope | undefined;
 
-  constructor(execution: Execution, body: GraphBody, node: GraphNode, place: NodeCall, attempt: number) {
+  constructor(execution: Execution, body: GraphBody, node: GraphNode, call: GraphNodeCall, attempt: number) {
     this.#execution = execution;
     this.#body = body;
     this.node = node;
-    this.place = place;
+    this.call = call;
     this.runId = execution.identity.id;
     this.storedAttempt = attempt;
     this.attempt = attempt + 1;
@@ -63,11 +63,11 @@ export class ReplayedAttempt implements OperationContext {
       this.outcome = outcome;
       onEnd();
     };
-    callNode(this.#execution, this.#body, this.node, this.place, this).then(
+    callNode(this.#execution, this.#body, this.node, this.call, this).then(
       (stored) => end(kept(this.node.name, stored, this.#execution.limits)),
       (error: unknown) => end({ status: "failed", error, isFinal: false }),
     );
-    this.#scope = this.#execution.nodes?.scopeOf(this.place.id);
+    this.#scope = this.#execution.nodes?.scopeOf(this.call.id);
   }
 
   get scope(): NodeScope | undefined {
@@ -99,7 +99,7 @@ export class ReplayedAttempt implements OperationContext {
 
   get idempotencyKey(): string {
     const { identity } = this.#execution;
-    return idempotencyKeyOf(identity.id, identity.generation, this.place.id);
+    return idempotencyKeyOf(identity.id, identity.generation, this.call.id);
   }
   get abortSignal(): AbortSignal {
     return (this.#abort ??= new AbortController()).signal;

@@ -273,10 +273,8 @@ test("rates are those between the last two heartbeats of live workers, and count
   expect(silent).toMatch(/^silent \(\w{4}\)/);
   const many = { ...snapshot, queues: [{ ...snapshot.queues[0]!, ready: 1_200, delayed: 1_000 }] };
   const backlog = { kind: "task", name: "send", version: undefined, queue: undefined, label: undefined } as const;
-  const waits = { ...backlog, count: 1_000, oldestAt: snapshot.now, claim: "claimable", unclaimed: undefined } as const;
-  const drawn = topLines({ ...many, pending: [waits, { ...waits, name: "other", count: 200 }] }, "shop", 200).join(
-    "\n",
-  );
+  const work = { ...backlog, count: 1_000, oldestAt: snapshot.now, claim: "claimable", unclaimed: undefined } as const;
+  const drawn = topLines({ ...many, pending: [work, { ...work, name: "other", count: 200 }] }, "shop", 200).join("\n");
   expect(drawn).toMatch(/^default +1200\+ +0 +1000\+/m);
   expect(drawn).toContain("1200+ tasks");
 });

@@ -76,17 +76,40 @@ test("START, END and definitions of two copies can be mixed in one graph and in 
   expect(await run.result()).toBe(10);
 });
 
-test("errors of another copy are recognized", async () => {
+test("an error of one copy is an instance of the same class, and of its base class, in the other", () => {
+  const { RepriseError, FatalError, CancelledError, RetryLaterError } = first;
+  const fatal = new second.FatalError("no");
+  expect(fatal).toBeInstanceOf(FatalError);
+  expect(fatal).toBeInstanceOf(RepriseError);
+  expect([fatal instanceof CancelledError, fatal instanceof RetryLaterError]).toEqual([false, false]);
+  expect(new second.CancelledError()).toBeInstanceOf(CancelledError);
+  expect(new second.RetryLaterError("1 s")).toBeInstanceOf(RetryLaterError);
+  expect(new second.RepriseError("USAGE", "no")).not.toBeInstanceOf(FatalError);
+  expect(new Error("no")).not.toBeInstanceOf(RepriseError);
+});
+
+test("a subclass in user code is recognized by its prototype only", () => {
+  class NoStock extends first.FatalError {}
+  expect(new NoStock("no")).toBeInstanceOf(second.FatalError);
+  expect(new NoStock("no")).toBeInstanceOf(NoStock);
+  expect(new first.FatalError("no")).not.toBeInstanceOf(NoStock);
+  expect(new second.FatalError("no")).not.toBeInstanceOf(NoStock);
+});
+
+test("an engine does not retry a FatalError of another copy", async () => {
   let attempts = 0;
   const fails = second.workflow("fails", async (ctx) =>
-    ctx.run("try", { retry: { maxAttempts: 5, baseDelay: 1 } }, () => {
-      attempts += 1;
-      throw new second.FatalError("no stock");
-    }),
+    ctx.run(
+      "try",
+      () => {
+        attempts += 1;
+        throw new second.FatalError("no stock");
+      },
+      { retry: { maxAttempts: 5, baseDelay: 1 } },
+    ),
   );
   await using engine = await first.createEngine({ store: "sqlite::memory:", definitions: [fails] });
   const error = await rejection((await engine.start(fails)).result());
-  expect(error).toBeInstanceOf(first.RepriseError);
-  expect(error).toBeInstanceOf(second.RepriseError);
+  expect(error).toMatchObject({ code: "RUN_FAILED", cause: { code: "FATAL" } });
   expect(attempts).toBe(1);
 });

@@ -119,6 +119,6 @@ function wireOf(host: RemoteHost, instance: ProcessInstance): SimWire {
     },
     late: () => loop.sleep(faults.draw("unknown").unit() * LATE_MS),
     finishesAlone: () => host.chance.happens(0.5),
-    tells: () => !faults.happens("cut", 0.2),
+    delivers: () => !faults.happens("cut", 0.2),
   };
 }

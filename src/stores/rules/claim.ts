@@ -200,7 +200,8 @@ class ItemClaim {
     const { changes } = sql.claimItem.run(token, this.#write.worker, item.run, item.item);
     invariant(changes === 1, "A ready item must have a row to claim.");
     // Items of a spread share large entries; the worker reads each entry once.
-    const { data } = kind === "node" ? NO_DATA : (sql.entryData.get(item.run, item.seq) as { data: string });
+    const entry = kind === "node" ? NO_DATA : (sql.entryData.get(item.run, item.seq) as { data: string } | undefined);
+    invariant(entry !== undefined, "A task must have the entry that scheduled it.");
     this.claimed.push({
       run: item.run,
       runId: run.id,
@@ -212,7 +213,7 @@ class ItemClaim {
       attempt: item.attempt,
       failures: item.failures ?? undefined,
       seq: item.seq,
-      data,
+      data: entry.data,
       suspicion,
       ...(isInQueue(item) && { slot: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
     });

@@ -123,10 +123,13 @@ export function startChildren(
   const children: RunRecord[] = [];
   let taken = false;
   if (turn.children.length === 0) return { children, taken };
-  const { root } = tx.sql.rootOf.get(turn.run) as { root: number };
+  const row = tx.sql.rootOf.get(turn.run) as { root: number } | undefined;
+  invariant(row !== undefined, "A run that starts children must have a row.");
   for (const child of turn.children) {
     // A detached child is its own family: a chain of them would otherwise never be pruned.
-    const parent: Parent | undefined = child.detached ? undefined : { run: turn.run, command: child.command, root };
+    const parent: Parent | undefined = child.detached
+      ? undefined
+      : { run: turn.run, command: child.command, root: row.root };
     const made = insertRun(tx, child.run, child.claim, parent);
     if (made !== undefined) children.push(made.record);
     else if (appendToInbox(tx, turn.run, child.taken)) taken = true;

@@ -1,5 +1,6 @@
 // Control: pause, resume, terminate and retry a run (control.C1, control.C2, retry-record.V1).
 
+import { invariant } from "../../base/index.ts";
 import {
   chainAfter,
   hasEnded,
@@ -105,6 +106,7 @@ export function applyRetry(tx: Tx, write: RetryWrite): RetryOutcome {
 
 /** Appends an entry outside of a turn and returns the chain after it. The caller moves the head. */
 export function appendEntry({ sql, now }: Tx, row: RunRow, type: EntryType, data: string): string {
+  invariant(row.head > 0, "An entry can only be appended to a journal that has its first entry.");
   const chain = chainAfter(row.chain, type, "", data);
   sql.insertEntry.run(row.run, row.head + 1, type, "", data, now, markOf(chain), null);
   return chain;

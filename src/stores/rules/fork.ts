@@ -1,5 +1,6 @@
 // Fork: creates a run from a checkpoint of another run, in one commit (fork.F1 to fork.F4).
 
+import { invariant } from "../../base/index.ts";
 import { chainAfter, markOf, type Entry, type ForkOutcome, type ForkWrite } from "../../kernel/index.ts";
 import { deleteOrphanedKey } from "./checkpoints.ts";
 import { recordOf } from "./run-rows.ts";
@@ -22,7 +23,8 @@ export function applyFork(tx: Tx, { run, origin, data, checkpoint, settled }: Fo
   deleteOrphanedKey(tx, key);
   sql.insertCheckpoint.run(record.run, step, 2, chain, key, label ?? null, state ?? null);
   sql.insertEntry.run(record.run, 2, "StepCommitted", "", data, now, markOf(chain), null);
-  sql.setForkHead.run(chain, record.run);
+  const { changes } = sql.setForkHead.run(chain, record.run);
+  invariant(changes === 1, "A fork must have a row for its head.");
   sql.insertFork.run(record.run, origin.run, origin.step);
   for (const promise of settled) sql.insertDedupKey.run(record.run, promise, 0);
   return { status: "started", record: { ...record, head: 2, chain } };

@@ -1,5 +1,6 @@
 // Next generation: starts a run's next generation in the commit that ends the one before (generation.N1 to generation.N3).
 
+import { invariant } from "../../base/index.ts";
 import {
   CHAIN_START,
   chainAfter,
@@ -36,7 +37,8 @@ export function startNextGeneration(
   const status = isPaused ? "paused" : claim === undefined ? "queued" : "running";
   const due = status === "queued" ? TurnDue.yes : TurnDue.no;
   const { worker = null, token = null } = claim ?? {};
-  sql.insertNextGeneration.run(run, version, status, chain, due, token, worker, now, runtime, old);
+  const { changes } = sql.insertNextGeneration.run(run, version, status, chain, due, token, worker, now, runtime, old);
+  invariant(changes === 1, "A next generation must copy the row of the one before.");
   sql.insertEntry.run(run, 1, "RunStarted", "", started, now, markOf(chain), null);
   sql.copyTags.run(run, old);
   // Dedup ids of senders: a repeated message is ignored by the new generation, too.

@@ -47,9 +47,10 @@ export function applyClaimMessages({ sql, now }: Tx, write: ClaimMessagesWrite):
       invariant(token !== undefined, "A claim must not take more messages than it has tokens.");
       sql.claimOutgoing.run(found.line, found.run, found.seq, token, write.worker);
       const { id: runId, generation } = sql.runSummary.get(found.run) as { id: string; generation: number };
-      const { command, data } = sql.entry.get(found.run, found.seq) as unknown as Entry;
+      const entry = sql.entry.get(found.run, found.seq) as unknown as Entry | undefined;
+      invariant(entry !== undefined, "An outgoing message must have its entry.");
       const { line: firstRun, ...message } = found;
-      messages.push({ ...message, firstRun, token, runId, generation, command, data });
+      messages.push({ ...message, firstRun, token, runId, generation, command: entry.command, data: entry.data });
     }
   }
   return { messages, nextAt: dueAgain(sql, now, write.destinations) };

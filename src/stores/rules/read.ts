@@ -64,14 +64,14 @@ export function readInbox(sql: Statements, run: RunNumber, after: number): reado
 }
 
 export function readProgress(sql: Statements, runs: readonly RunNumber[]): readonly RunProgress[] {
-  const pulses: RunProgress[] = [];
+  const found: RunProgress[] = [];
   for (const run of runs) {
     const row = sql.turnState.get(run) as unknown as
       | (Omit<RunProgress, "token"> & { token: string | null })
       | undefined;
-    if (row !== undefined) pulses.push({ ...row, token: row.token ?? undefined });
+    if (row !== undefined) found.push({ ...row, token: row.token ?? undefined });
   }
-  return pulses;
+  return found;
 }
 
 export function readItemTokens(

@@ -82,7 +82,8 @@ function newestRun(tx: Tx, id: string): RunRow {
 }
 
 function startedOf({ sql }: Tx, row: RunRow): Started {
-  const first = sql.entry.get(row.run, 1) as unknown as Entry;
+  const first = sql.entry.get(row.run, 1) as unknown as Entry | undefined;
+  invariant(first !== undefined, "A started run must have a first entry.");
   return { record: recordOf(sql, row), first: { ...first } };
 }
 

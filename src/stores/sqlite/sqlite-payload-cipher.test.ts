@@ -90,13 +90,13 @@ test("rows from before the codec are readable, and new ones are encoded", async 
   const plain = await file.open();
   const first = await start(plain, "before");
   await plain.close();
-  const sealed = await file.open(ONE);
-  const second = await start(sealed, "after");
-  expect((await sealed.readJournal(first, 0))[0]?.data).toBe('{"input":"before"}');
-  expect((await sealed.readJournal(second, 0))[0]?.data).toBe('{"input":"after"}');
-  expect(await sealed.check()).toEqual([]);
-  expect((await sealed.info()).codecs).toEqual(["aes-256-gcm one"]);
-  await sealed.close();
+  const encrypted = await file.open(ONE);
+  const second = await start(encrypted, "after");
+  expect((await encrypted.readJournal(first, 0))[0]?.data).toBe('{"input":"before"}');
+  expect((await encrypted.readJournal(second, 0))[0]?.data).toBe('{"input":"after"}');
+  expect(await encrypted.check()).toEqual([]);
+  expect((await encrypted.info()).codecs).toEqual(["aes-256-gcm one"]);
+  await encrypted.close();
   expect(file.sql("select cast(data as text) as data from journal where run = (select min(run) from runs)")).toEqual([
     { data: '{"input":"before"}' },
   ]);
@@ -124,9 +124,9 @@ test("a process that cannot decode every probe is refused before anything is wri
 
 test("a store opened without a key lists its runs, and every payload names the missing key", async () => {
   using file = createFile();
-  const sealed = await file.open(ONE);
-  const run = await start(sealed, "a");
-  await sealed.close();
+  const encrypted = await file.open(ONE);
+  const run = await start(encrypted, "a");
+  await encrypted.close();
   const locked = await file.open(undefined, { locked: true, migrate: false });
   expect((await locked.listRuns({ limit: 5 })).map(({ id }) => id)).toEqual(["a"]);
   const [entry] = await locked.readJournal(run, 0);

@@ -140,7 +140,7 @@ for (const part of ["-wal", "-shm"])
       expect(await names()).toEqual(["first"]);
     });
 
-onPosix("a log that was removed before a COMMIT failed is noticed, and no other log is begun", async () => {
+onPosix("a store notices that its log was removed before a COMMIT failed, and creates no other log", async () => {
   await register("first");
   const { commit } = session.connection.sql;
   const run = commit.run.bind(commit);

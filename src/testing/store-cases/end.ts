@@ -36,7 +36,7 @@ export const endCases: readonly StoreCase[] = [
       assert.deepEqual([record.status, record.endedAt, record.createdAt], [then, store.now(), store.now() - 10]);
       assert.equal((await store.readJournal(held.run, 1))[0]?.type, type);
       assert.deepEqual(
-        (await store.readProgress([held.run])).map((pulse) => [pulse.status, pulse.token]),
+        (await store.readProgress([held.run])).map((progress) => [progress.status, progress.token]),
         [[then, undefined]],
       );
     }

@@ -233,8 +233,8 @@ export const generationCases: readonly StoreCase[] = [
     await store.write([{ write: "pause", id: "order-1" }]);
     const record = await goOn(store, held, { claim: { worker, token: newToken() } });
     assert.deepEqual([record.generation, record.status], [1, "paused"]);
-    const [pulse] = await store.readProgress([record.run]);
-    assert.equal(pulse?.token, undefined);
+    const [progress] = await store.readProgress([record.run]);
+    assert.equal(progress?.token, undefined);
     assert.deepEqual(await claimTurns(store, worker), []);
     await store.write([{ write: "resume", id: "order-1" }]);
     assert.equal((await claimTurns(store, worker)).length, 1);

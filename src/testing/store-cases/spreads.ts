@@ -130,12 +130,12 @@ export const spreadCases: readonly StoreCase[] = [
 
   storeCase("ready nodes are counted by flow, version and queue", async (store) => {
     const worker = await registerWorker(store);
-    const lined: NodeItem = { name: nodeRoute("import", 1, "gpu"), priority: 0, slot: { queue: "gpu" } };
+    const inQueue: NodeItem = { name: nodeRoute("import", 1, "gpu"), priority: 0, slot: { queue: "gpu" } };
     const { run } = await startFlow(store, worker, "import-1", {
       arrivals: [
         arrival("x", "input", 1, { cause: undefined }),
         arrival("y", "input", 1, { cause: undefined }),
-        arrival("drawn", "input", 1, { cause: undefined, node: lined }),
+        arrival("drawn", "input", 1, { cause: undefined, node: inQueue }),
         arrival("later", "input", 2, { cause: undefined }),
       ],
     });

@@ -18,7 +18,7 @@ export async function dumpStore(store: Store): Promise<unknown> {
   }
   const { items, workers } = await store.info();
   const schedules = await store.listSchedules("", 10_000);
-  return { runs, pulses: await store.readProgress(records.map((record) => record.run)), items, workers, schedules };
+  return { runs, progress: await store.readProgress(records.map((record) => record.run)), items, workers, schedules };
 }
 
 export async function assertNothingWritten(store: Store, action: () => Promise<void>): Promise<void> {

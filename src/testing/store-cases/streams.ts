@@ -16,12 +16,12 @@ import {
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 /** Chunks that the code of a run emits, numbered from `first`. */
-function says(stream: string, first: number, ...data: readonly string[]): readonly NewChunk[] {
+function codeChunks(stream: string, first: number, ...data: readonly string[]): readonly NewChunk[] {
   return data.map((text, index) => ({ stream, number: first + index, data: text }));
 }
 
 /** Chunks that an operation emits. */
-function shows(stream: string, ...data: readonly string[]): readonly NewChunk[] {
+function operationChunks(stream: string, ...data: readonly string[]): readonly NewChunk[] {
   return data.map((text) => ({ stream, number: undefined, data: text }));
 }
 
@@ -33,10 +33,12 @@ export const streamCases: readonly StoreCase[] = [
   storeCase("chunks get dense offsets from 1 per stream, in the order they were emitted", async (store) => {
     const worker = await registerWorker(store);
     let held = await startHeld(store, worker, "order-1");
-    held = await commitTurn(store, held, { chunks: [...says("words", 0, "a"), ...says("bytes", 0, "1")] });
-    held = await commitTurn(store, held, { chunks: [...shows("words", "b"), ...says("words", 1, "c")] });
+    held = await commitTurn(store, held, { chunks: [...codeChunks("words", 0, "a"), ...codeChunks("bytes", 0, "1")] });
+    held = await commitTurn(store, held, {
+      chunks: [...operationChunks("words", "b"), ...codeChunks("words", 1, "c")],
+    });
     const other = await startHeld(store, worker, "order-2");
-    await commitTurn(store, other, { chunks: says("words", 0, "z") });
+    await commitTurn(store, other, { chunks: codeChunks("words", 0, "z") });
     assert.deepEqual(await chunksOf(store, held.run, "words"), [
       [1, "a"],
       [2, "b"],
@@ -50,8 +52,10 @@ export const streamCases: readonly StoreCase[] = [
   storeCase("a chunk of the code that is stored is not written again", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    await commitTurn(store, held, { chunks: says("words", 0, "a", "b") });
-    await commitTurn(store, held, { chunks: [...says("words", 0, "a", "b", "c"), ...shows("words", "x")] });
+    await commitTurn(store, held, { chunks: codeChunks("words", 0, "a", "b") });
+    await commitTurn(store, held, {
+      chunks: [...codeChunks("words", 0, "a", "b", "c"), ...operationChunks("words", "x")],
+    });
     assert.deepEqual(await chunksOf(store, held.run, "words"), [
       [1, "a"],
       [2, "b"],
@@ -64,8 +68,8 @@ export const streamCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     assert.deepEqual(await store.readEmitted(held.run), new Map());
-    await commitTurn(store, held, { chunks: [...says("words", 0, "a", "b"), ...shows("words", "x")] });
-    await commitTurn(store, held, { chunks: [...says("words", 2, "c"), ...shows("bytes", "1")] });
+    await commitTurn(store, held, { chunks: [...codeChunks("words", 0, "a", "b"), ...operationChunks("words", "x")] });
+    await commitTurn(store, held, { chunks: [...codeChunks("words", 2, "c"), ...operationChunks("bytes", "1")] });
     assert.deepEqual(await store.readEmitted(held.run), new Map([["words", 3]]));
   }),
 
@@ -73,7 +77,11 @@ export const streamCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const [outcome] = await store.write([
-      turnWrite(store, { ...held, token: newToken() }, { chunks: [...says("words", 0, "a"), ...shows("words", "b")] }),
+      turnWrite(
+        store,
+        { ...held, token: newToken() },
+        { chunks: [...codeChunks("words", 0, "a"), ...operationChunks("words", "b")] },
+      ),
     ]);
     assert.equal(outcome.status, "lease_lost");
     assert.deepEqual(await chunksOf(store, held.run, "words"), []);
@@ -83,7 +91,7 @@ export const streamCases: readonly StoreCase[] = [
   storeCase("a stream is read after an offset, up to a limit", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    await commitTurn(store, held, { chunks: says("words", 0, "a", "b", "c", "d") });
+    await commitTurn(store, held, { chunks: codeChunks("words", 0, "a", "b", "c", "d") });
     const page = await store.readStream(held.run, "words", 1, 2);
     assert.deepEqual(page, [
       { offset: 2, data: "b" },
@@ -96,7 +104,7 @@ export const streamCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const texts = ["", "{}", ' {"b":1.0e2, "a":"ä a\u0308 \u0000 👩‍👩‍👧 \u2028"}  '];
-    await commitTurn(store, held, { chunks: shows("words", ...texts) });
+    await commitTurn(store, held, { chunks: operationChunks("words", ...texts) });
     assert.deepEqual(
       (await chunksOf(store, held.run, "words")).map(([, data]) => data),
       texts,
@@ -106,7 +114,7 @@ export const streamCases: readonly StoreCase[] = [
   storeCase("streams outlive the end of their run and are deleted when it is pruned", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    await commitTurn(store, held, { ...COMPLETES, chunks: says("words", 0, "last words") });
+    await commitTurn(store, held, { ...COMPLETES, chunks: codeChunks("words", 0, "last words") });
     assert.deepEqual(await chunksOf(store, held.run, "words"), [[1, "last words"]]);
     t.clock.advance(1);
     await store.prune(store.now());
@@ -122,18 +130,18 @@ export const streamCases: readonly StoreCase[] = [
     };
     await dies(async (worker) => {
       const held = await startHeld(store, worker, "order-1");
-      await store.write([turnWrite(store, held, { chunks: shows("words", "a") })]);
+      await store.write([turnWrite(store, held, { chunks: operationChunks("words", "a") })]);
     });
     await dies(async (worker) => {
       const held = await takeTurn(store, worker);
-      await store.write([turnWrite(store, held, { chunks: shows("words", "b") })]);
+      await store.write([turnWrite(store, held, { chunks: operationChunks("words", "b") })]);
     });
     const worker = await registerWorker(store);
     const [turn] = await claimTurns(store, worker);
     assert.equal(turn?.suspicion, 2);
     const { run, id, head, chain } = turn.record;
     const held = { run, id, token: turn.token, head, chain, read: 0, inbox: [] };
-    const write = turnWrite(store, held, { entries: [WAITS], chunks: shows("words", "c"), then: "release" });
+    const write = turnWrite(store, held, { entries: [WAITS], chunks: operationChunks("words", "c"), then: "release" });
     assert.equal((await store.write([write]))[0].status, "committed");
     assert.equal(heldAfter(held, write).head, head + 1);
   }),

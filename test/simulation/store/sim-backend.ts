@@ -37,7 +37,7 @@ export interface SimWire {
   /** sim-backend.B1. Whether the database completes a COMMIT whose sender was killed. */
   finishesAlone(): boolean;
   /** Whether a notification reaches the other processes. */
-  tells(): boolean;
+  delivers(): boolean;
 }
 
 export const PERFECT_WIRE: SimWire = {
@@ -45,7 +45,7 @@ export const PERFECT_WIRE: SimWire = {
   fate: () => "ok",
   late: () => Promise.resolve(),
   finishesAlone: () => true,
-  tells: () => true,
+  delivers: () => true,
 };
 
 /** The server: shared by all processes; survives them. */
@@ -79,7 +79,7 @@ export class SimServer {
     this.database.rollBack(lostCommits, "failover");
     this.identity = String(Number(this.identity) + 1);
     for (const backend of this.backends) backend.breakLinks();
-    for (const listeners of this.listeners.values()) for (const listeners of listeners) listeners("");
+    for (const listeners of this.listeners.values()) for (const listener of listeners) listener("");
   }
 
   /** sim-backend.B3 */
@@ -137,7 +137,7 @@ export class SimBackend implements Backend {
 
   /** sim-backend.B2 */
   lastBatch(connection: Connection, writer: string): Promise<number> {
-    return simLink(connection).alone(async (transaction) => {
+    return simConnection(connection).alone(async (transaction) => {
       const table = this.server.database.table("writers");
       const asked = {
         kind: "lookup",
@@ -159,7 +159,7 @@ export class SimBackend implements Backend {
   }
 
   reserve(connection: Connection, counter: string, count: number, floor: number): Promise<number> {
-    return simLink(connection).alone(async (transaction) => {
+    return simConnection(connection).alone(async (transaction) => {
       const asked = {
         kind: "lookup",
         table: "counters",
@@ -181,32 +181,32 @@ export class SimBackend implements Backend {
   }
 
   serverTime(connection: Connection): Promise<number> {
-    return simLink(connection).call("small", () => Promise.resolve(this.server.now()));
+    return simConnection(connection).call("small", () => Promise.resolve(this.server.now()));
   }
 
   notify(connection: Connection, text: string): Promise<void> {
-    return simLink(connection).call("small", async () => {
-      if (!this.wire.tells()) return;
+    return simConnection(connection).call("small", async () => {
+      if (!this.wire.delivers()) return;
       for (const [backend, listeners] of this.server.listeners) {
-        if (backend !== this && !backend.isDead) for (const listeners of listeners) listeners(text);
+        if (backend !== this && !backend.isDead) for (const listener of listeners) listener(text);
       }
     });
   }
 
-  listen(listeners: (text: string) => void): Promise<{ close(): Promise<void> }> {
+  listen(listener: (text: string) => void): Promise<{ close(): Promise<void> }> {
     const { server } = this;
     const listeners = server.listeners.get(this) ?? new Set();
-    server.listeners.set(this, listeners.add(listeners));
+    server.listeners.set(this, listeners.add(listener));
     return Promise.resolve({
       close: async () => {
-        listeners.delete(listeners);
+        listeners.delete(listener);
       },
     });
   }
 
   info(connection: Connection): Promise<BackendInfo> {
     const { isolation } = this.server.database;
-    return simLink(connection).call("small", () =>
+    return simConnection(connection).call("small", () =>
       Promise.resolve({ location: "memory", server: `simulated (${isolation})`, bytes: 0, durability: "full" }),
     );
   }
@@ -238,7 +238,7 @@ export class SimBackend implements Backend {
 /** The mark of a fenced writer. */
 const CLOSED = -1;
 
-function simLink(connection: Connection): SimConnection {
+function simConnection(connection: Connection): SimConnection {
   return connection as SimConnection;
 }
 

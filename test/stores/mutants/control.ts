@@ -26,8 +26,9 @@ export const controlMutants: readonly Mutant[] = [
   answering("a pause voids the token of the turn", async (outcome, write, store) => {
     if (write.write !== "pause") return outcome;
     const record = await store.findRun(write.id);
-    const [pulse] = await store.readProgress(record === undefined ? [] : [record.run]);
-    if (pulse?.token !== undefined) await store.write([{ write: "return-turn", run: pulse.run, token: pulse.token }]);
+    const [progress] = await store.readProgress(record === undefined ? [] : [record.run]);
+    if (progress?.token !== undefined)
+      await store.write([{ write: "return-turn", run: progress.run, token: progress.token }]);
     return outcome;
   }),
   rewriting("a paused turn that is returned is due", async (write, store) => {
@@ -48,8 +49,8 @@ export const controlMutants: readonly Mutant[] = [
       : outcome,
   ),
   turns("a commit of a paused run is rejected", async (turn, store) => {
-    const [pulse] = await store.readProgress([turn.run]);
-    return pulse?.status === "paused" ? { ...turn, token: "\u0007unknown" } : turn;
+    const [progress] = await store.readProgress([turn.run]);
+    return progress?.status === "paused" ? { ...turn, token: "\u0007unknown" } : turn;
   }),
   rewriting("a retry restores no items", (write) =>
     write.write === "retry" ? { ...without(write, "deadlineMs"), items: [], answers: [] } : write,
