@@ -124,11 +124,11 @@ test("a message does not start a delayed run early", async () => {
 test.each([
   ["delayed", { delay: "1 day" } as const, undefined],
   ["debounced", { debounce: { key: "k", by: "1 day" } } as const, undefined],
-  ["in a line", {}, queue("full", { concurrency: 1, perKey: { concurrency: 1 } })],
-])("a run that is cancelled before it begins (%s) ends without running its code", async (_, options, full) => {
+  ["queued", {}, queue("full", { concurrency: 1, perKey: { concurrency: 1 } })],
+])("a run that is cancelled before it starts (%s) ends without running its code", async (_, options, full) => {
   const ran: string[] = [];
-  const line = full === undefined ? {} : { queue: full, key: () => "k" };
-  const job = workflow("job", { ...approval, ...line }, async (ctx, name: string) => {
+  const limits = full === undefined ? {} : { queue: full, key: () => "k" };
+  const job = workflow("job", { ...approval, ...limits }, async (ctx, name: string) => {
     ran.push(name);
     await ctx.promise("done");
   });

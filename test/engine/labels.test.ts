@@ -73,8 +73,8 @@ async function workerAt(where: string, store: string, worker: WorkerSettings = {
 }
 
 describe("with one worker that has the label and one that does not", () => {
-  test.each(["the one that has it", "the other one"])(
-    "labelled work is done where the label is, started by %s",
+  test.each(["the worker with the label", "the other worker"])(
+    "labeled work that %s starts runs on the worker with the label",
     async (starter) => {
       using folder = createFolder();
       const store = `sqlite:${folder.file("shared.db")}`;
@@ -82,7 +82,7 @@ describe("with one worker that has the label and one that does not", () => {
       const gpu = await workerAt("gpu", store, { labels: ["gpu"] });
       await using _web = web.engine;
       await using _gpu = gpu.engine;
-      const { engine, ...program } = starter === "the other one" ? web : gpu;
+      const { engine, ...program } = starter === "the other worker" ? web : gpu;
       const mixed = await Promise.all(
         Array.from({ length: 20 }, async () => (await engine.start(program.mixed)).result()),
       );

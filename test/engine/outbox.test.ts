@@ -344,7 +344,7 @@ test.each<[string, (ctx: any) => unknown, string, string]>([
 
 test.each<[string, unknown, string]>([
   ["a list", "mail", "outbox"],
-  ["something that is no function", { mail: "smtp://localhost" }, "outbox.mail"],
+  ["not a function", { mail: "smtp://localhost" }, "outbox.mail"],
 ])("an outbox that is %s is refused", async (_what, outbox, text) => {
   const error = await rejection(
     createEngine({ store: "sqlite::memory:", definitions: [letters], outbox: outbox as never }),

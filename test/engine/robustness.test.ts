@@ -11,7 +11,7 @@ const silent = { info() {}, warn() {}, error() {} };
 function withGetter(key: string): Error {
   return Object.defineProperty(new Error("a"), key, {
     get() {
-      throw new Error("do not look");
+      throw new Error("do not read");
     },
   });
 }
@@ -63,7 +63,7 @@ test.each([
     "with a getter that throws",
     () => ({
       get then() {
-        throw new Error("do not look");
+        throw new Error("do not read");
       },
     }),
   ],
@@ -76,16 +76,16 @@ test.each([
     }),
   ],
   ["that is a revoked proxy", revoked],
-])("an answer %s fails its operation and its task, and their slots are free again", async (_what, make) => {
-  const answers = task("answers", () => make());
+])("a return value %s fails its operation and its task, and frees their slots", async (_what, make) => {
+  const returns = task("returns", () => make());
   const subject = workflow("subject", async (ctx) => {
-    const outcomes = await Promise.allSettled([ctx.run("a", () => make()), ctx.task(answers), ctx.run("b", () => "b")]);
+    const outcomes = await Promise.allSettled([ctx.run("a", () => make()), ctx.task(returns), ctx.run("b", () => "b")]);
     return outcomes.map(({ status }) => status);
   });
   await using engine = await createEngine({
     store: "sqlite::memory:",
     logger: silent,
-    definitions: [subject, answers],
+    definitions: [subject, returns],
     worker: { concurrency: 1 },
   });
   const run = await engine.start(subject);

@@ -31,7 +31,7 @@ const trial = workflow("trial", { ports: { approved: promise<boolean>() } }, asy
 test.each([
   ["at once", simulatedSource],
   ["a moment later", slowSource],
-] as const)("thirty days, a crash and a message pass on a store that answers %s", async (_when, source) => {
+] as const)("a run survives thirty days, a crash and a message on a store that answers %s", async (_when, source) => {
   await using engine = await createTestEngine({ store: source(), definitions: [trial, remind] });
   const run = await engine.start(trial, "ann");
   await engine.clock.advance("1 day");

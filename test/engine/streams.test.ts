@@ -271,7 +271,7 @@ test.each<[string, (ctx: any) => unknown, string, string]>([
     "NOT_DATA",
     "words",
   ],
-])("emitting %s is refused and nothing is shown", async (_what, emit, code, text) => {
+])("emitting %s is refused, and no chunk is stored", async (_what, emit, code, text) => {
   const wrong = workflow("wrong", { ports }, async (ctx) => {
     try {
       await emit(ctx);

@@ -277,13 +277,13 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
   ["makes a temporary table", (db) => db.exec("create temp table runs (a)"), "temporary"],
   ["writes the journal", (db) => db.exec("delete from journal"), "journal"],
   ["reads the runs", (db) => db.prepare("select id from RUNS").all(), "runs"],
-  ["drops a table of ours", (db) => db.exec("drop table inbox"), "inbox"],
+  ["drops a table of the engine", (db) => db.exec("drop table inbox"), "inbox"],
   [
     "hangs a trigger on the journal",
     (db) => db.exec("create trigger t after insert on journal begin select 1; end"),
     "journal",
   ],
-  ["takes a name of ours", (db) => db.exec("create table if not exists queue (a)"), "queue"],
+  ["uses a table name of the engine", (db) => db.exec("create table if not exists queue (a)"), "queue"],
   [
     "reaches our tables through a trigger of its own",
     (db) => {
@@ -294,7 +294,7 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
   ],
   ["uses ctx", (_db, ctx) => ctx.state.set("a", 1), "The function of step `wrong` used the ctx of its workflow"],
   ["waits for ctx", (_db, ctx) => ctx.run("inner", () => 1), "returned a promise"],
-  ["answers what is not data", () => () => 1, "The result of transaction wrong"],
+  ["returns what is not data", () => () => 1, "The result of transaction wrong"],
   [
     "continues after `or rollback`",
     (db) => {
@@ -316,7 +316,7 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
     },
     "ended the transaction of ctx.tx",
   ],
-])("a function that %s is refused, and nothing it did stays", async (_what, act, text) => {
+])("a function that %s is refused, and its SQL is rolled back", async (_what, act, text) => {
   const wrong = workflow("wrong", async (ctx) => {
     const outcome = await ctx
       .tx("wrong", sqlite, (db) => act(db, ctx) as string)

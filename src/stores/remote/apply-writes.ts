@@ -24,7 +24,7 @@ export interface ApplyOptions {
   readonly nextRun: RunNumber;
   /** False for an optimistic attempt, which ends at the first miss (apply-writes.A2). */
   readonly prefetches?: boolean;
-  /** Whether history went back since the write at this index was made (../rules/lost-history.ts). */
+  /** Whether history went back since the write at this index was made (../rules/rolled-back-outcome.ts). */
   readonly isLost?: (index: number) => boolean;
 }
 

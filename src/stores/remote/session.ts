@@ -1,7 +1,7 @@
 // RemoteSession: wires the parts of an open remote store; owns its clock and its rows in `writers`.
 //
 // remote.N1. Time is the server's (`server`), or the given clock's, raised to the highest time any writer has stored (`given`).
-//   It never goes backwards (../rules/clock.ts).
+//   It never goes backwards (store-clock.C1).
 // remote.N2. A connection's row in `writers` is deleted when the connection is closed cleanly. The row of a connection whose
 //   last commit is unresolved stays: it records the outcome.
 
