@@ -310,7 +310,9 @@ test("after a violation nothing settles in any branch", async () => {
 
 test("an unregistered task blocks the run before the journal changes", async () => {
   const seen: string[] = [];
-  const calling = workflow("calling", async (ctx) => ctx.task(taskA).catch((error: unknown) => seen.push(String(error))));
+  const calling = workflow("calling", async (ctx) =>
+    ctx.task(taskA).catch((error: unknown) => seen.push(String(error))),
+  );
   const run = await LiveRun.start(calling, undefined, { unregistered: ["TaskA"] });
   expect(run.stop).toMatchObject({ status: "blocked", code: "UNKNOWN_TASK", where: "Task(0)", expected: "TaskA" });
   expect(run.types).toEqual(["RunStarted"]);
