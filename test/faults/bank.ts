@@ -1,6 +1,6 @@
-// The bank: transfers between accounts by `ctx.tx`. Whatever happens, the sum stays, and each transfer leaves its two lines.
+// Bank: transfers between accounts in `ctx.tx`. The sum must stay constant, and each transfer must leave its two ledger rows.
 //
-// No account is locked before another in any order: the bank's own transactions deadlock, too.
+// Accounts are locked in no fixed order, so that the bank's own transactions deadlock, too.
 
 import { existsSync, rmSync } from "node:fs";
 import { workflow, type WorkflowContext, type Workflow } from "reprise";
@@ -20,24 +20,24 @@ export interface Transfer {
 const ACCOUNTS = 10;
 const CENTS_EACH = 100_000;
 
-/** A statement for each line of a transfer; `?` in order. */
-type Line = readonly [text: string, ...values: readonly (string | number)[]];
+/** One statement of a transfer, with the values of its placeholders. */
+type SqlStatement = readonly [text: string, ...values: readonly (string | number)[]];
 
-const move = (run: string, { from, to, cents }: Transfer): readonly Line[] => [
+const move = (run: string, { from, to, cents }: Transfer): readonly SqlStatement[] => [
   ["update accounts set cents = cents - ? where account = ?", cents, from],
   ["update accounts set cents = cents + ? where account = ?", cents, to],
   ["insert into ledger (run, part) values (?, 'moved')", run],
 ];
-const sign = (run: string): readonly Line[] => [["insert into ledger (run, part) values (?, 'signed')", run]];
+const sign = (run: string): readonly SqlStatement[] => [["insert into ledger (run, part) values (?, 'signed')", run]];
 
 type Transact = (
   ctx: WorkflowContext<any, any>,
   name: string,
-  lines: readonly Line[],
+  lines: readonly SqlStatement[],
   then?: () => void,
 ) => Promise<number>;
 
-/** The handle is the database's own; what is done with it is the same. `then` is called inside the transaction. */
+/** The handle depends on the database; the statements are the same. `then` is called inside the transaction. */
 function transactOn(kind: StoreKind): Transact {
   if (kind === "sqlite") {
     return (ctx, name, lines, then) =>
@@ -78,7 +78,7 @@ export function bankOn(kind: StoreKind): Workflow<"transfer", Transfer, string> 
   });
 }
 
-/** A transfer whose process is stopped inside its transaction, if the file is there: once. */
+/** A transfer whose process is stopped inside its transaction, once, if the file exists. */
 export function stoppedOn(kind: StoreKind): Workflow<"stopped", { transfer: Transfer; file: string }, string> {
   const transact = transactOn(kind);
   return workflow("stopped", async (ctx, { transfer, file }: { transfer: Transfer; file: string }) => {
@@ -92,7 +92,7 @@ export function stoppedOn(kind: StoreKind): Workflow<"stopped", { transfer: Tran
   });
 }
 
-/** Its tables, beside those of Reprise, which must be there. */
+/** Creates the bank's tables beside those of Reprise, which must exist. */
 export async function foundBank(subject: Subject): Promise<void> {
   const text = subject.kind === "mysql" ? "varchar(200)" : "text";
   const engine = subject.kind === "mysql" ? " engine=InnoDB" : "";
@@ -107,7 +107,7 @@ export function anyTransfer(chance: RandomSource): Transfer {
   return { from, to: (from + 1 + chance.below(ACCOUNTS - 1)) % ACCOUNTS, cents: 1 + chance.below(50) };
 }
 
-/** The sum is what it was; each transfer that ended left each of its lines once, and nothing else did. */
+/** Checks that the sum is unchanged, and that each completed transfer left each of its rows once. */
 export async function auditBank(subject: Subject, ended: readonly string[], tally: Tally): Promise<void> {
   const [total] = await subject.sql("select sum(cents) as cents from accounts");
   const cents = Number(total?.["cents"]);
@@ -119,10 +119,10 @@ export async function auditBank(subject: Subject, ended: readonly string[], tall
     for (const part of ["moved", "signed"]) {
       const count = lines.get(`${run} ${part}`) ?? 0;
       lines.delete(`${run} ${part}`);
-      if (count === 0) tally.lost(`the line "${part}" of transfer ${run}`);
-      if (count > 1) tally.doubled(`the line "${part}" of transfer ${run}: ${count} times`);
+      if (count === 0) tally.lost(`the row "${part}" of transfer ${run}`);
+      if (count > 1) tally.doubled(`the row "${part}" of transfer ${run}: ${count} times`);
     }
   }
-  for (const line of lines.keys()) tally.broken(`a line of the ledger that no transfer wrote: ${line}`);
+  for (const line of lines.keys()) tally.broken(`a ledger row that no transfer wrote: ${line}`);
   tally.add("transactions", ended.length * 2);
 }

@@ -1,4 +1,4 @@
-// What the workers of a rig work on. The results can be computed on paper, and money neither appears nor vanishes.
+// Definitions of the rigs. Their results are known in advance, and the bank's money stays constant.
 
 import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,31 +13,31 @@ export interface Naps {
   readonly times: number;
 }
 
-/** Timers: how long each was asked to take, and how long it took, stands in the journal. */
+/** Timers: the journal has the requested and the actual duration of each. */
 export const naps = workflow("naps", async (ctx, { each, times }: Naps) => {
   for (let n = 0; n < times; n += 1) await ctx.sleep(each);
   return times;
 });
 
-/** Kills whoever runs it. */
+/** Kills the process that runs it. */
 export const poison = workflow("poison", async (ctx) => {
   await ctx.run("drink", () => process.kill(process.pid, "SIGKILL"));
 });
 
-/** Never gives the process back. */
+/** Blocks its process forever. */
 export const endless = workflow("endless", async (ctx) => {
   await ctx.run("begin", () => 1);
   for (;;);
 });
 
-/** One step after the other, each with an answer that is not small. */
+/** Sequential steps, each with a large result. */
 export const steps = workflow("steps", async (ctx, count: number) => {
   let sum = 0;
   for (let n = 0; n < count; n += 1) sum += await ctx.run("step", () => n);
   return sum;
 });
 
-/** Says where another process can read it that a step was executed. */
+/** Records each execution of a step in a file. */
 export const marked = workflow("marked", async (ctx, { count, file }: { count: number; file: string }) => {
   const answers: number[] = [];
   for (let n = 1; n <= count; n += 1) {
@@ -49,7 +49,7 @@ export const marked = workflow("marked", async (ctx, { count, file }: { count: n
 
 interface Slow {
   readonly n: number;
-  /** While this file is there, what begins does not end. */
+  /** While this file exists, no step ends. */
   readonly gate: string;
   readonly ms: number;
 }
@@ -61,14 +61,14 @@ async function slowly({ n, gate, ms }: Slow): Promise<number> {
 
 export const slowTask = task("slowTask", (_ctx, input: Slow) => slowly(input));
 
-/** One step that takes its time: an operation of this worker, or a task of any. */
+/** One slow step: an operation of this worker, or a task of any worker. */
 export const slow = workflow("slow", (ctx, input: Slow) =>
   input.n % 2 === 0 ? ctx.run("square", () => slowly(input)) : ctx.task(slowTask, input),
 );
 
 export const answer = task("answer", (_ctx, text: string) => `${text}!`);
 
-/** Starts the other, and is answered by it; the other does the same the other way round. */
+/** Starts the other workflow as a child and waits for it; the other does the same with this one. */
 export const thither = workflow("thither", async (ctx, n: number): Promise<number> => {
   if (n === 0) return 0;
   const [back, reply] = await Promise.all([ctx.child(hither, n - 1), ctx.task(answer, `thither ${n}`)]);
@@ -84,7 +84,7 @@ export function kindOf(url: string): "sqlite" | "postgres" | "mysql" {
   return url.startsWith("sqlite:") ? "sqlite" : url.startsWith("mysql:") ? "mysql" : "postgres";
 }
 
-/** All of them, with the bank of that database. */
+/** All definitions, with the bank of that database. */
 export function definitionsOf(url: string): readonly (Definition | AnyTask)[] {
   return [
     ...[

@@ -1,4 +1,4 @@
-// Figures: a report as JSON, and back.
+// Figures: converts a report to JSON and back.
 
 import type { Report } from "./report.ts";
 import { Tally } from "./rig.ts";
@@ -31,7 +31,7 @@ export function textOf({ outcomes, ...rest }: Report): string {
   return `${JSON.stringify(figures, null, 2)}\n`;
 }
 
-/** Rigs that are no more are left out. */
+/** Omits rigs that no longer exist. */
 export function reportIn(text: string): Report {
   const { outcomes, ...rest } = JSON.parse(text) as Figures;
   return {

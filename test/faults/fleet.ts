@@ -1,4 +1,4 @@
-// Fleet: worker processes that are killed, stopped, slowed down, and started again.
+// Fleet: worker processes that a rig kills, stops, slows down and restarts.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { signalTree } from "../servers/processes.ts";
 import type { Work } from "./worker.ts";
 
 const PROGRAM = fileURLToPath(new URL("./worker.ts", import.meta.url));
-/** Compiled once, by the first of them. */
+/** Compiled once, by the first process. */
 const CACHE = fileURLToPath(new URL("../../.reprise/compile-cache", import.meta.url));
 const KEPT_CHARACTERS = 200_000;
 
@@ -37,7 +37,7 @@ export class WorkerProcess {
     };
     this.#child.stdout?.on("data", listen);
     this.#child.stderr?.on("data", listen);
-    // A word to somebody who has just died; that it died is seen by its exit.
+    // Sending to a process that has just died fails; its exit event reports that.
     this.#child.on("error", () => undefined);
     this.#child.on("message", (message) => this.heard.push(message));
     this.#exited = once(this.#child, "exit");
@@ -51,7 +51,7 @@ export class WorkerProcess {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** By a signal, until it gets another. */
+  /** Stopped by a signal, until another one resumes it. */
   get isStopped(): boolean {
     try {
       const stat = readFileSync(`/proc/${this.pid}/stat`, "latin1");
@@ -66,23 +66,23 @@ export class WorkerProcess {
     return this.#child.signalCode;
   }
 
-  /** What it wrote to its output and its log. */
+  /** Its output and its log. */
   get said(): string {
     return this.#said;
   }
 
-  /** It begins its work; resolves when it has said that it does. */
+  /** Starts its worker; resolves when it is ready. */
   async work(work: Work): Promise<void> {
     this.send(work);
     await this.says("ready");
   }
 
-  /** It begins its work, or does not: it may be killed before. */
+  /** Starts its worker, or is killed before. */
   send(work: Work): void {
     this.#child.send(work);
   }
 
-  /** "here": its program is loaded. "ready": it works. */
+  /** "here": the program is loaded. "ready": the worker runs. */
   async says(word: "here" | "ready"): Promise<void> {
     while (!this.heard.includes(word)) {
       if (this.isOver) throw new Error(`A worker ended before it was ${word}:\n${this.#said}`);
@@ -90,7 +90,7 @@ export class WorkerProcess {
     }
   }
 
-  /** What its wall clock says. */
+  /** The time of its wall clock. */
   async time(): Promise<number> {
     const answered = once(this.#child, "message");
     this.#child.send("time?");
@@ -107,14 +107,14 @@ export class WorkerProcess {
   }
 
   async kill(): Promise<void> {
-    // What runs a worker dies without taking it along.
+    // Killing the wrapper program does not kill the worker.
     if (this.#isWrapped && !this.isOver) signalTree(this.pid, "SIGKILL");
     else this.#child.kill("SIGKILL");
     await this.#exited;
   }
 }
 
-/** Several of them, all with the same work. Whoever leaves the block leaves none behind. */
+/** Several processes with the same definitions. Disposing ends all of them. */
 export class Fleet implements AsyncDisposable {
   readonly #work: Work;
   readonly #options: SpawnOptions;
@@ -143,7 +143,7 @@ export class Fleet implements AsyncDisposable {
     return worker;
   }
 
-  /** Kills one and starts another in its place. */
+  /** Kills one process and starts another in its place. */
   async replace(index: number): Promise<void> {
     const worker = new WorkerProcess(this.#options);
     const [old] = this.workers.splice(index, 1, worker);
@@ -151,7 +151,7 @@ export class Fleet implements AsyncDisposable {
     await worker.work(this.#work);
   }
 
-  /** What all of them have said. */
+  /** The output of all processes. */
   get said(): string {
     return this.workers.map(({ said }) => said).join("");
   }

@@ -1,6 +1,6 @@
-// History: takes a database back to an earlier state under the workers that use it, as an operator or a failover does.
+// History: returns a database to an earlier state under running workers, as an operator or a failover does.
 //
-// `save` remembers what the database holds now; `restore` brings exactly that back. Connections stay open.
+// `save` copies the database; `restore` restores exactly that copy. Connections stay open.
 //
 // PostgreSQL: `pg_dump`, later `pg_restore --clean --single-transaction`. MariaDB: each table is copied in one snapshot and
 // copied back under LOCK TABLES, which is what `mariadb-dump --single-transaction` and its replay do, without the package of
@@ -16,15 +16,15 @@ import { findPostgres } from "../../scripts/servers.mjs";
 import { kindOf } from "./definitions.ts";
 
 export interface History {
-  /** Remembers what the database holds now, under a name. */
+  /** Copies the database, under a name. */
   save(name?: string): Promise<void>;
-  /** The database holds again what it held then. */
+  /** Restores the copy with this name. */
   restore(name?: string): Promise<void>;
 }
 
 const run = promisify(execFile);
 
-/** `folder`: for copies. */
+/** `folder`: for the copies. */
 export function historyOf(url: string, folder: string): History {
   const kind = kindOf(url);
   const file = (name: string): string => join(folder, `history-${name}`);
@@ -40,7 +40,7 @@ function postgresHistory(url: string, file: (name: string) => string): History {
     },
     restore: async (name = "saved") => {
       const options = ["--clean", "--if-exists", "--single-transaction", `--dbname=${url}`];
-      // Its locks may meet those of workers the other way round; a person repeats the command then.
+      // It may deadlock with workers; an operator repeats the command then.
       await retryOn(/deadlock detected/, () => run(program("pg_restore"), [...options, file(name)]));
     },
   };

@@ -1,4 +1,4 @@
-// npm run faults: every rig on every store, for as long as it is told, and a report of what came of it.
+// npm run faults: runs every rig on every store for a given time, and writes a report.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, type as systemName } from "node:os";
@@ -129,13 +129,13 @@ async function runAll(): Promise<Report> {
   return report;
 }
 
-/** Without the names of files, which are the machine's own. */
+/** Without file names, which depend on the machine. */
 function commandText(): string {
   const given = (["minutes", "store", "only", "seed"] as const).filter((name) => values[name] !== undefined);
   return `npm run faults -- ${given.map((name) => `--${name} ${values[name]}`).join(" ")}`;
 }
 
-/** Figures of several runs, as if they were one. */
+/** Merges the figures of several runs. */
 function joined(files: readonly string[]): Report {
   const reports = files.map((file) => reportIn(readFileSync(file, "utf8")));
   const [first] = reports;

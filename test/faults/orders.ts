@@ -1,5 +1,5 @@
-// Orders: runs whose every value bears the run's own mark, clients who wait for each of them, and the check of both when the
-// database has lost history meanwhile: what is lost was named to whoever waited for it, and nothing is mixed.
+// Orders: runs whose every value contains the run's mark, clients that wait for each run, and the checks after the
+// database has lost history: the client of a lost run got an error that names it, and no run has data of another.
 
 import { isDeepStrictEqual } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,24 +13,24 @@ import type { World } from "./rig.ts";
 const MARK = /order-\d+/g;
 const CLIENTS = 2;
 const FEEDERS = 16;
-/** A client who waits in vain for so long repeats its signal: history may have taken it back. */
+/** After this time without a result a client repeats its signal: a rollback may have lost it. */
 const SIGNAL_TIMEOUT = "2 s";
-/** Whoever has waited for so long has seen the run. */
+/** A client that has waited this long has seen the run. */
 const SEEN_AFTER_MS = 1_000;
-/** How long a cut may take after it has happened, and how much the clock of a server may differ. */
+/** How long a rollback may take to be detected, and how much the clock of a server may differ. */
 const CLOCK_MS = 5_000;
-/** A run that has not ended by then never does. */
+/** The time limit of a run. */
 const LIMIT_MS = 45_000;
 
-/** What a client knows of a run. */
+/** A run as its client knows it. */
 interface Known {
-  /** By `performance.now()`; undefined while it is not acknowledged. */
+  /** By `performance.now()`; undefined until its start is acknowledged. */
   acknowledgedAt?: number;
-  /** How many cuts there had been when its signal was acknowledged: it is repeated only after another. */
+  /** The number of rollbacks when its signal was acknowledged: it is repeated only after another one. */
   signaledAfterCut?: number;
-  /** It was told that the run is gone. */
+  /** The client got an error that the run is lost. */
   isGone?: boolean;
-  /** It was given the result. */
+  /** The client got the result. */
   isAnswered?: boolean;
 }
 
@@ -43,10 +43,10 @@ export class OrderLoad implements AsyncDisposable {
   #stop = false;
   #isOver = false;
   #next = 0;
-  /** When the database last went back, by `performance.now()`: not before the one, not after the other. */
+  /** The interval of the last rollback, by `performance.now()`. */
   #cutSince = Number.NEGATIVE_INFINITY;
   #lastCutAt = Number.NEGATIVE_INFINITY;
-  /** Counts the beginnings and the ends of cuts: what is between two counts may be on either side. */
+  /** Counts the starts and the ends of rollbacks: a response between two counts may be from before or after. */
   #cuts = 0;
 
   private constructor(world: World, url: string) {
@@ -59,7 +59,7 @@ export class OrderLoad implements AsyncDisposable {
     for (let n = 0; n < CLIENTS; n += 1)
       load.#clients.push(await createClient({ store: url, definitions: ORDERS, logger: SILENT }));
     load.#feeding = Array.from({ length: FEEDERS }, (_, n) => load.#feed(load.#clients[n % CLIENTS]!));
-    // Whoever fails is heard by `finish`.
+    // `finish` reports its failure.
     for (const each of load.#feeding) each.catch(() => undefined);
     return load;
   }
@@ -68,7 +68,7 @@ export class OrderLoad implements AsyncDisposable {
     return [...this.#known.values()].filter(({ acknowledgedAt }) => acknowledgedAt !== undefined).length;
   }
 
-  /** History goes back: what was acknowledged until the end of it may be lost. */
+  /** Rolls history back: everything acknowledged until its end may be lost. */
   async cut(goBack: () => Promise<unknown>): Promise<void> {
     this.#cutSince = performance.now();
     this.#cuts += 1;
@@ -85,7 +85,7 @@ export class OrderLoad implements AsyncDisposable {
       this.#known.set(id, known);
       const cuts = this.#cuts;
       const run = await insist(() => client.start(order, id, { id }), this.#trouble);
-      // An answer that came across a cut says nothing.
+      // A response during a rollback proves nothing.
       if (cuts === this.#cuts) known.acknowledgedAt = performance.now();
       await this.#world.sometime(0, 250);
       await this.#untilEnded(run, id, known);
@@ -94,7 +94,7 @@ export class OrderLoad implements AsyncDisposable {
 
   readonly #trouble = (): void => this.#world.tally.add("errors answered to clients");
 
-  /** Waits for the end, and repeats the signal after a cut. */
+  /** Waits for the result, and repeats the signal after a rollback. */
   async #untilEnded(run: Run<typeof order>, id: string, known: Known): Promise<void> {
     const giveUpAt = performance.now() + LIMIT_MS;
     for (;;) {
@@ -109,20 +109,20 @@ export class OrderLoad implements AsyncDisposable {
         const result = await run.result({ timeout: SIGNAL_TIMEOUT });
         known.isAnswered = true;
         if (!isDeepStrictEqual(result, resultOf(id)))
-          this.#world.tally.broken(`whoever waited for ${id} was given ${JSON.stringify(result)}`);
+          this.#world.tally.broken(`the client of ${id} got ${JSON.stringify(result)}`);
         return;
       } catch (error) {
         if (isCode(error, "STORE_ROLLED_BACK")) return this.#gone(known, { id, message: (error as Error).message });
-        // Asked after the cut: this question knows of no run that was there.
+        // Requested after the rollback: this call never saw the run.
         const isNew = known.acknowledgedAt === undefined || askedAt > this.#cutSince - SEEN_AFTER_MS;
         if (isCode(error, "RUN_NOT_FOUND") && isNew) return this.#gone(known, undefined);
         if (this.#isOver) return;
         if (!isCode(error, "RESULT_TIMEOUT") && !isStoreTrouble(error)) {
-          this.#world.tally.broken(`whoever waited for ${id} was told: ${String(error)}`);
+          this.#world.tally.broken(`the client of ${id} got: ${String(error)}`);
           return;
         }
         if (performance.now() > giveUpAt) {
-          this.#world.tally.broken(`nobody answered whoever waits for ${id}: ${String(error)}`);
+          this.#world.tally.broken(`the client of ${id} got no result: ${String(error)}`);
           return;
         }
         await sleep(20);
@@ -132,24 +132,24 @@ export class OrderLoad implements AsyncDisposable {
 
   async #tell(run: Run<typeof order>, id: string, known: Known): Promise<void> {
     const cuts = this.#cuts;
-    await run.signal("go", `told ${id}`, { dedupId: "go" });
+    await run.signal("go", `notified ${id}`, { dedupId: "go" });
     known.signaledAfterCut = cuts;
   }
 
   #gone(known: Known, named: { readonly id: string; readonly message: string } | undefined): void {
     known.isGone = true;
     this.#world.tally.add(
-      named === undefined ? "runs gone, found so by another question" : "runs gone, named to their clients",
+      named === undefined ? "lost runs, found by another request" : "lost runs, reported to their clients",
     );
     if (named !== undefined && !named.message.includes(named.id))
-      this.#world.tally.broken(`whoever waited for ${named.id} was told: ${named.message}`);
+      this.#world.tally.broken(`the error for ${named.id} does not name it: ${named.message}`);
   }
 
-  /** Nothing new is started; resolves when every client has its answer. */
+  /** Starts no new runs; resolves when every client has its result. */
   async finish(): Promise<void> {
     this.#stop = true;
     await Promise.all(this.#feeding);
-    // Runs that had ended may wait for their signal again: their clients are gone, so one more client repeats it.
+    // After a rollback, ended runs may wait for their signal again: their clients are done, so another client repeats it.
     const [client] = this.#clients as [Client<any>];
     const left = [...this.#known].filter(
       ([, { isGone, signaledAfterCut }]) => isGone !== true && signaledAfterCut !== this.#cuts,
@@ -157,7 +157,7 @@ export class OrderLoad implements AsyncDisposable {
     await Promise.all(left.map(([id, known]) => this.#untilEnded(client.get(order, id), id, { ...known })));
   }
 
-  /** When nobody works any more. */
+  /** Checks the store after all workers have stopped. */
   async check(): Promise<void> {
     const { tally } = this.#world;
     tally.add("acknowledged", this.acknowledged);
@@ -177,34 +177,34 @@ export class OrderLoad implements AsyncDisposable {
     const { tally } = this.#world;
     const record = await store.findRun(id);
     if (record !== undefined) {
-      if (isGone === true) tally.broken(`run ${id} was said to be gone, and is there`);
+      if (isGone === true) tally.broken(`run ${id} was reported as lost, but exists`);
       else await checkRun(store, id, resultOf(id), tally);
       return;
     }
     if (acknowledgedAt === undefined) return;
-    if (acknowledgedAt > this.#lastCutAt) tally.lost(`run ${id}, acknowledged after the last cut`);
-    else if (isGone !== true && isAnswered !== true) tally.broken(`run ${id} is gone, and nobody said so`);
-    else if (isAnswered === true) tally.add("runs gone after their result was given");
+    if (acknowledgedAt > this.#lastCutAt) tally.lost(`run ${id}, acknowledged after the last rollback`);
+    else if (isGone !== true && isAnswered !== true) tally.broken(`run ${id} is lost, and no client got an error`);
+    else if (isAnswered === true) tally.add("runs lost after their result was returned");
   }
 
-  /** As `reprise doctor` says it: that history went back, and when. */
+  /** As `reprise doctor` reports it: that history went back, and when. */
   async #checkHistory(store: Store): Promise<void> {
     if (this.#cuts === 0) return;
     const last = (await store.readHistory()).find(({ kind }) => kind === "rolled_back");
-    if (last === undefined) return this.#world.tally.broken("the store does not say that history went back");
+    if (last === undefined) return this.#world.tally.broken("the store has no record that history went back");
     const sinceMs = Date.now() - (performance.now() - this.#lastCutAt);
     if (last.at < sinceMs - CLOCK_MS)
-      this.#world.tally.broken(`the store says ${new Date(last.at).toISOString()}, the last cut was later`);
+      this.#world.tally.broken(`the store says ${new Date(last.at).toISOString()}, the last rollback was later`);
   }
 
-  /** Every journal, those of children, too, bears one mark. */
+  /** Every journal, also of children, contains one mark. */
   async #checkMarks(store: Store): Promise<void> {
     for (let before: number | undefined; ;) {
       const page = await store.listRuns({ limit: 500, ...(before !== undefined && { before }) });
       for (const { run, id } of page) {
         const journal = await store.readJournal(run, 0);
         const marks = new Set(journal.flatMap(({ data }) => data.match(MARK) ?? []));
-        if (marks.size > 1) this.#world.tally.broken(`run ${id} mixes ${[...marks].join(" and ")}`);
+        if (marks.size > 1) this.#world.tally.broken(`run ${id} contains data of ${[...marks].join(" and ")}`);
       }
       if (page.length < 500) return;
       before = page.at(-1)!.run;

@@ -1,4 +1,4 @@
-// Starts runs and says, in a call to the system of its own, what was acknowledged.
+// Power writer: starts runs, and reports each acknowledgment in a separate system call.
 
 import { openSync, writeSync } from "node:fs";
 import { createEngine } from "reprise";
@@ -20,5 +20,5 @@ await Promise.all(
     }
   }),
 );
-// Without a goodbye: the power goes while the file is in use.
+// Without a clean shutdown: the power fails while the file is in use.
 process.kill(process.pid, "SIGKILL");

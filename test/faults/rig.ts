@@ -1,7 +1,7 @@
-// Rig: one kind of fault, done to real processes and real databases, and what came of it.
+// Rig: injects one kind of fault into real processes and databases, and counts the results.
 //
-// A rig is written once for all stores. The tests run each with small numbers, `npm run faults` for as long as it is told;
-// both get the same tally: what was done, what had been acknowledged, and what of that was lost or done twice.
+// A rig is written once for all stores. The tests run each one briefly, `npm run faults` for a given time;
+// both get the same tally: what was done, what was acknowledged, and what of that was lost or done twice.
 
 import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,26 +11,26 @@ import type { StoreKind } from "./subject.ts";
 export interface Rig {
   /** As in `--only workers-killed`. */
   readonly name: string;
-  /** What is done, for the report. */
+  /** The fault, for the report. */
   readonly title: string;
-  /** Of the fault matrix, and acceptance tests shown by it. */
+  /** The faults of the fault matrix and the acceptance tests that it covers. */
   readonly shows: string;
   readonly stores: readonly StoreKind[];
-  /** Those of them that a test is worth its time; the others have tests elsewhere, or take long. */
+  /** The stores on which the test suite runs it. */
   readonly tested: readonly StoreKind[];
-  /** How many rounds a test does; also the least that a long run does. */
+  /** The number of rounds of a test; also the minimum of a long run. */
   readonly rounds: number;
-  /** Why this machine cannot do it. */
+  /** Why this machine cannot run it. */
   obstacle?(): string | undefined;
   run(world: World): Promise<void>;
 }
 
-/** Says so when a program is not there. */
+/** Reports a missing program. */
 export function without(program: string, ...args: readonly string[]): string | undefined {
   return spawnSync(program, args).error === undefined ? undefined : `${program} is not installed`;
 }
 
-/** Counts by name, in the order they were first counted, and everything that must not be. */
+/** Counts by name, in the order they were first counted, and problems. */
 export class Tally {
   readonly counts = new Map<string, number>();
   readonly notes = new Map<string, string>();
@@ -40,24 +40,24 @@ export class Tally {
     this.counts.set(what, (this.counts.get(what) ?? 0) + count);
   }
 
-  /** A figure that is no count; the last one is kept. */
+  /** A figure that is not a count; the last one is kept. */
   note(what: string, figure: string): void {
     this.notes.set(what, figure);
   }
 
-  /** Something acknowledged is gone, or not as it must be. */
+  /** Acknowledged work is lost or wrong. */
   lost(problem: string): void {
     this.add("lost");
     this.problems.push(`lost: ${problem}`);
   }
 
-  /** Something was committed twice. */
+  /** Work was committed twice. */
   doubled(problem: string): void {
     this.add("doubled");
     this.problems.push(`doubled: ${problem}`);
   }
 
-  /** An invariant does not hold. */
+  /** An invariant is violated. */
   broken(problem: string): void {
     this.add("broken");
     this.problems.push(`broken: ${problem}`);
@@ -67,13 +67,13 @@ export class Tally {
 export interface WorldOptions {
   readonly store: StoreKind;
   readonly rounds: number;
-  /** Rounds go on until then, by `performance.now()`. */
+  /** The end of the rounds, by `performance.now()`. */
   readonly until?: number;
   readonly seed: number;
   onProgress?(tally: Tally): void;
 }
 
-/** What a rig is given. */
+/** The environment of a rig. */
 export class World {
   readonly store: StoreKind;
   readonly chance: RandomSource;
@@ -85,30 +85,30 @@ export class World {
     this.#options = options;
     this.store = options.store;
     this.chance = randomSource(options.seed);
-    // A report names them even where nothing happened.
+    // The report shows them even if they are 0.
     this.tally.add("lost", 0);
     this.tally.add("doubled", 0);
   }
 
-  /** A test among others; not a run that is there to try for long. */
+  /** Whether this is a test, not a long run. */
   get isShort(): boolean {
     return this.#options.until === undefined;
   }
 
-  /** Asked before each round. */
+  /** Called before each round. */
   more(): boolean {
     this.#options.onProgress?.(this.tally);
     this.#rounds += 1;
     return this.#rounds <= this.#options.rounds || performance.now() < (this.#options.until ?? 0);
   }
 
-  /** A moment that nobody chose: faults come when they come. */
+  /** Waits a random time. */
   async sometime(atLeast: number, atMost: number): Promise<void> {
     await sleep(atLeast + this.chance.below(atMost - atLeast));
   }
 }
 
-/** One rig on one store. What it throws is a problem like any other. */
+/** Runs one rig on one store. An error it throws is a problem. */
 export async function runRig(rig: Rig, options: WorldOptions): Promise<Tally> {
   const world = new World(options);
   try {
@@ -119,7 +119,7 @@ export async function runRig(rig: Rig, options: WorldOptions): Promise<Tally> {
   return world.tally;
 }
 
-/** Asks until the answer is yes. Whoever waits for ever is ended by the limit, with what was waited for. */
+/** Polls until the condition holds; throws after the limit, with the name of the condition. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>, limitMs = 120_000): Promise<void> {
   const giveUpAt = performance.now() + limitMs;
   while (!(await isSo())) {

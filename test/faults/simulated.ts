@@ -1,4 +1,4 @@
-// The simulator's part of the report, by its own program.
+// Simulated: the simulation's part of the report, run by `npm run sim`.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,6 +1,6 @@
-// Subject: the store under test, with the server behind it where there is one.
+// Subject: the store under test, with its server if it has one.
 //
-// A rig that kills, fills or wraps its server asks for one of its own; all others share one per process.
+// A rig that kills, fills or wraps its server gets its own server; all others share one per process.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,13 +26,13 @@ export interface Subject extends AsyncDisposable {
   readonly kind: StoreKind;
   /** For `createEngine({ store })`. */
   readonly url: string;
-  /** For files of the rig's own; gone with the subject. */
+  /** A folder for the rig's files; deleted with the subject. */
   readonly folder: string;
-  /** Only where the rig asked for one of its own. */
+  /** Only if the rig has its own server. */
   readonly server: TestServer | undefined;
-  /** One statement by hand, on a connection that nobody else has. */
+  /** Runs one statement on a separate connection. */
   sql(text: string): Promise<Rows>;
-  /** What Reprise calls a table of its own there. */
+  /** The name of one of Reprise's tables in this database. */
   table(name: string): string;
 }
 
@@ -40,12 +40,12 @@ export interface SubjectOptions extends ServerOptions {
   readonly ownServer?: boolean;
 }
 
-/** Why this machine cannot show anything about a store; undefined when it can. */
+/** Why this machine cannot run a store; undefined when it can. */
 export function obstacle(kind: StoreKind): string | undefined {
   return kind === "sqlite" ? undefined : whyNot(kind);
 }
 
-/** What the report calls it. */
+/** Its name in the report. */
 export async function titleOf(kind: StoreKind): Promise<string> {
   if (kind === "sqlite") return `SQLite ${process.versions["sqlite"] ?? ""}`.trim();
   const { version } = await sharedServer(kind);
@@ -66,7 +66,7 @@ export async function endSharedServers(): Promise<void> {
   for (const server of servers) await (await server)[Symbol.asyncDispose]();
 }
 
-/** An empty store. `await using` ends everything about it. */
+/** Creates an empty store. `await using` removes it. */
 export async function openSubject(kind: StoreKind, options: SubjectOptions = {}): Promise<Subject> {
   const folder = mkdtempSync(join(options.under ?? tmpdir(), "reprise-faults-"));
   const end = (): void => rmSync(folder, { recursive: true, force: true });
@@ -101,7 +101,7 @@ export async function openSubject(kind: StoreKind, options: SubjectOptions = {})
   };
 }
 
-/** A subject's ways to look behind the store, on a server. */
+/** Direct SQL access to a store on a server. */
 function handTo(kind: "postgres" | "mysql", url: string): Pick<Subject, "sql" | "table"> {
   return {
     sql: (text) => (kind === "postgres" ? askPostgres(url, text) : askMysql(url, text)),
@@ -111,11 +111,11 @@ function handTo(kind: "postgres" | "mysql", url: string): Pick<Subject, "sql" | 
 
 export interface ClusterSubject extends Subject {
   readonly cluster: Cluster;
-  /** The same store, by a URL that names both servers. */
+  /** The same store, by a URL with both servers. */
   readonly hostsUrl: string;
 }
 
-/** An empty store on a primary with a standby; `url` is the address that follows the primary. */
+/** Creates an empty store on a primary with a standby; `url` is the address that follows the primary. */
 export async function openClusterSubject(kind: StoreKind, options: ClusterOptions): Promise<ClusterSubject> {
   if (kind === "sqlite") throw new Error("SQLite has no clusters.");
   const folder = mkdtempSync(join(tmpdir(), "reprise-faults-"));
@@ -136,7 +136,7 @@ export async function openClusterSubject(kind: StoreKind, options: ClusterOption
   };
 }
 
-/** The store itself, without an engine: for checkers. */
+/** Opens the store without an engine, for checks. */
 export async function openStore({ url }: Pick<Subject, "url">): Promise<Store> {
   const options = { clock: systemClock, timers: systemTimers, random: systemRandom, durability: "full" } as const;
   return storeOf(url)["~open"](options);

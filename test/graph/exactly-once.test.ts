@@ -99,7 +99,7 @@ test("same step, different state: the run stops with another error than for a du
   const error = await rejection(run.result());
   expect(error).toMatchObject({ code: "DETERMINISM_VIOLATION" });
   expect(error.message).toMatch(
-    /Checkpoint mismatch at step 2: expected key 'sha256:[0-9a-f]{64}', got 'sha256:0{64}'/,
+    /the journal recorded checkpoint key 'sha256:0{64}'; the commit has key 'sha256:[0-9a-f]{64}' \(at step 2\)/,
   );
   expect((await run.info()).status).toBe("determinism_violation");
   expect(stores.sql("select * from checkpoints order by step")).toEqual(first);

@@ -86,7 +86,7 @@ function refuse({ sql }: Tx, { run, token }: TurnWrite, { step, key }: NewCheckp
     actual: kept.key,
     code: "DETERMINISM_VIOLATION",
     expected: key,
-    message: `Checkpoint mismatch at ${where}: expected key '${key}', got '${kept.key}'. The first one is kept.`,
+    message: `the journal recorded checkpoint key '${kept.key}'; the commit has key '${key}' (at ${where}). The recorded one is kept.`,
     status: "determinism_violation",
     where: `step ${step}`,
   });
