@@ -1,4 +1,4 @@
-// A worker process. It waits to be told where to work, says `ready` once it does, and lives until it is killed.
+// Worker: a worker process. It waits for its store and definitions, reports `ready`, and runs until it is killed.
 
 import { flushCompileCache } from "node:module";
 import { createEngine, type StoreSource } from "reprise";
@@ -10,7 +10,7 @@ export interface Work {
   readonly url: string;
   readonly lease?: number;
   readonly concurrency?: number;
-  /** It kills itself just before, or just after, its n-th commit that ends a node of a flow or a step. */
+  /** It kills itself just before, or just after, its nth commit that completes a node of a flow or a step. */
   readonly kill?: Kill;
 }
 

@@ -1,4 +1,4 @@
-// Workload: clients that start runs and keep a list of what was acknowledged; and the check of that list afterwards.
+// Workload: clients that start runs and record what was acknowledged, and the check of these records afterwards.
 
 import { isDeepStrictEqual } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,12 +11,12 @@ import { definitionsOf } from "./definitions.ts";
 import { openStore, type Subject } from "./subject.ts";
 import type { Tally, World } from "./rig.ts";
 
-/** The store is not there, busy or full. Whoever asks again is answered when it is back. */
+/** The store is unreachable, busy or full: a retry succeeds when it is back. */
 export function isStoreTrouble(error: unknown): boolean {
   return error instanceof RepriseError && error.code.startsWith("STORE_");
 }
 
-/** Asks again while the store is in trouble. */
+/** Retries while the store is unavailable. */
 export async function insist<T>(ask: () => Promise<T>, trouble: (error: unknown) => void = () => {}): Promise<T> {
   for (;;) {
     try {
@@ -36,16 +36,16 @@ export async function openClient(url: string): Promise<Client<any>> {
 }
 
 export interface LoadOptions {
-  /** Runs of `load` under way at any time. */
+  /** Concurrent runs of `load`. */
   readonly loads?: number;
   readonly transfers?: number;
-  /** Where the clients connect, if not where the store is. */
+  /** The clients' address, if different from the store's. */
   readonly clientUrl?: string;
 }
 
 const LIMIT = "300 s";
 
-/** A steady load: each feeder has one run under way. The point is faults under load, not a long queue. */
+/** A steady load: each feeder has one active run. The goal is faults under load, not a long queue. */
 export class Workload implements AsyncDisposable {
   readonly #world: World;
   readonly #subject: Subject;
@@ -70,7 +70,7 @@ export class Workload implements AsyncDisposable {
       ...Array.from({ length: options.loads ?? 24 }, () => work.#feedLoads()),
       ...Array.from({ length: options.transfers ?? 8 }, () => work.#feedTransfers()),
     ];
-    // Whoever fails is heard by `finish`.
+    // `finish` reports its failure.
     for (const each of work.#feeding) each.catch(() => undefined);
     return work;
   }
@@ -103,13 +103,13 @@ export class Workload implements AsyncDisposable {
     }
   }
 
-  /** Nothing new is started; resolves when all that was has ended. */
+  /** Starts no new runs; resolves when all runs have ended. */
   async finish(): Promise<void> {
     this.#stop = true;
     await Promise.all(this.#feeding);
   }
 
-  /** When nobody works any more: every promise that can be seen in the data, and every run that was acknowledged. */
+  /** Checks the store after all workers have stopped: every invariant in the data, and every acknowledged run. */
   async check(): Promise<void> {
     const { tally } = this.#world;
     tally.add("acknowledged", this.acknowledged);
@@ -131,13 +131,13 @@ export class Workload implements AsyncDisposable {
   }
 }
 
-/** The answer to the first try was lost, and it had been heard. */
+/** The response to the first attempt was lost, but the request had been applied. */
 function unlessSettled(error: unknown): void {
   const isThere = error instanceof RepriseError && ["PROMISE_ALREADY_RESOLVED", "RUN_ENDED"].includes(error.code);
   if (!isThere) throw error;
 }
 
-/** A run that was acknowledged: there, ended with what it must give, and each of its steps committed once. */
+/** Checks an acknowledged run: it exists, has the expected result, and each of its steps was committed once. */
 export async function checkRun(store: Store, id: string, expected: unknown, tally: Tally): Promise<void> {
   const record = await store.findRun(id);
   if (record === undefined) return tally.lost(`run ${id}`);

@@ -1,7 +1,7 @@
-// A worker whose wall clock jumps, by hours and by years, both ways, while timers run and leases are renewed.
+// Clock jumps: a worker's wall clock jumps by hours and years, both ways, while timers run and leases are renewed.
 //
-// On a server the database's clock counts: no timer ends early by anybody's clock, and nobody loses a lease. A file has no
-// clock of its own: its time is the highest that any of its processes has seen. So a clock set forward carries everybody
+// On a server the database's clock is used: no worker's clock ends a timer early or expires a lease. A file has no
+// clock: its time is the highest that any of its processes has seen. So a clock that is set forward moves all processes
 // forward, timers included, and never back.
 
 import { existsSync, renameSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ const RUNS = 20;
 
 const library = LIBRARIES.map((folder) => join(folder, "libfaketime.so.1")).find((path) => existsSync(path));
 
-/** Replaced in one piece: a process may read it at any time. */
+/** Replaced atomically: a process may read it at any time. */
 function setClock(file: string, offset: string): void {
   writeFileSync(`${file}.new`, offset);
   renameSync(`${file}.new`, file);
@@ -89,7 +89,7 @@ export const clockJumps: Rig = {
   },
 };
 
-/** By the store's clock: each timer fired once, and not before its time, which counts from what came before it. */
+/** By the store's clock: each timer fired once, and not before its due time. */
 function checkTimers(id: string, entries: readonly Entry[], isFile: boolean, tally: Tally): void {
   for (const [index, { type, command }] of entries.entries()) {
     if (type !== "TimerStarted") continue;
@@ -100,7 +100,7 @@ function checkTimers(id: string, entries: readonly Entry[], isFile: boolean, tal
     if (fired.length > 1) tally.doubled(`${command} of ${id} fired ${fired.length} times`);
     for (const { at } of fired) {
       if (at >= due) continue;
-      // Processes on one file take over each other's time when they look, not before.
+      // Processes on one file see each other's time only when they read it.
       if (isFile && due - at < NAP.each) tally.add("timers early by a difference of clocks");
       else tally.broken(`${command} of ${id} fired ${due - at} ms early`);
     }

@@ -1,4 +1,4 @@
-// Rows changed by hand. The damaged run is named and stopped; the others go on.
+// Corruption: rows are changed by hand. The damaged run is reported and blocked; the others continue.
 
 import { isDeepStrictEqual } from "node:util";
 import { expectedOf, load } from "../../slow/sigkill/definitions.ts";
@@ -9,12 +9,12 @@ import { openClient } from "../workload.ts";
 
 interface Damage {
   readonly what: string;
-  /** The entry that `check` must name. */
+  /** The entry that `check` must report. */
   readonly seq: number | undefined;
   do(subject: Subject, run: number): Promise<unknown>;
 }
 
-/** One digit of a payload, so that it can still be read. */
+/** Changes one digit of a payload, so that it can still be parsed. */
 async function flip(subject: Subject, run: number, seq: number): Promise<void> {
   const journal = subject.table("journal");
   const [row] = await subject.sql(`select data from ${journal} where run = ${run} and seq = ${seq}`);
@@ -68,7 +68,7 @@ export const corruption: Rig = {
       const store = await openStore(subject);
       {
         await using fleet = await Fleet.of(1, { url: subject.url });
-        // All that they can do before they are told to go on is in their journals.
+        // Wait until their journals have everything before the signal they wait for.
         const numbers = await Promise.all(runs.map(async ({ id }) => (await store.findRun(id))!));
         await until(
           "the runs to wait",

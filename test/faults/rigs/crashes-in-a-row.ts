@@ -1,5 +1,5 @@
-// All worker processes die at once, several times in a row, each time when they have claimed what the dead ones held. Nothing
-// commits in between, so every run looks as if it had killed its worker. None has: all must be back at work within seconds.
+// Crashes in a row: all worker processes are killed at once, several times, each time after they have claimed the work of the dead
+// ones. Nothing commits in between, so every run looks as if it had killed its worker. None has: all must resume within seconds.
 
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { ALL, openStore, openSubject, type Subject } from "../subject.ts";
 import { checkRun, openClient } from "../workload.ts";
 
 const LEASE = 1_500;
-/** How long each operation and each task takes once nobody is killed any more. */
+/** The duration of each operation and task after the last kill. */
 const EACH_MS = 400;
 /** From the last takeover to the end of the last run. */
 const EXPECTED_S = 5;
@@ -29,13 +29,13 @@ async function count(subject: Subject, table: string, where: string): Promise<nu
   return Number(row?.["n"]);
 }
 
-/** Turns and tasks that nobody has claimed. */
+/** Turns and tasks that no worker has claimed. */
 async function waiting(subject: Subject): Promise<number> {
   const turns = await count(subject, "runs", "turn_due > 0 and turn_token is null");
   return turns + (await count(subject, "queue", "state in (1, 4)"));
 }
 
-/** Runs and tasks in somebody's hands that were taken over that often. */
+/** Claimed runs and tasks with at least so many takeovers. */
 async function held(subject: Subject, takeovers: number): Promise<number> {
   const turns = await count(subject, "runs", `turn_worker is not null and takeovers >= ${takeovers}`);
   return turns + (await count(subject, "queue", `state = 2 and takeovers >= ${takeovers}`));
@@ -45,7 +45,7 @@ async function crashInARow(world: World, crashes: number, { runs, workers, concu
   const { tally } = world;
   await using subject = await openSubject(world.store);
   await using client = await openClient(subject.url);
-  const gate = join(subject.folder, "no step ends while this is here");
+  const gate = join(subject.folder, "no step ends while this file exists");
   writeFileSync(gate, "");
   const started = await Promise.all(
     Array.from({ length: runs }, (_, n) => client.start(slow, { n, gate, ms: EACH_MS }, { id: `slow-${n}` })),

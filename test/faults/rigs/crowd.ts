@@ -1,4 +1,4 @@
-// ACC 45: runs that wait for each other, both ways round, on four workers. ACC 46: one busy run beside ordinary ones.
+// Crowd. ACC 45: runs that wait for each other, in both directions, on four workers. ACC 46: one busy run beside ordinary ones.
 
 import { hither, steps, thither } from "../definitions.ts";
 import { Fleet } from "../fleet.ts";
@@ -9,7 +9,7 @@ import { checkRun, openClient } from "../workload.ts";
 const PAIRS = 20;
 const DEPTH = 3;
 
-/** The lengths of what the tasks answer, on paper. */
+/** The expected lengths of the tasks' results. */
 function expectedAfter(name: "hither" | "thither", n: number): number {
   return n === 0 ? 0 : `${name} ${n}!`.length + expectedAfter(name === "hither" ? "thither" : "hither", n - 1);
 }
@@ -43,7 +43,7 @@ export const crossed: Rig = {
     const store = await openStore(subject);
     for (const { invariant, message } of await store.check()) world.tally.broken(`${invariant}: ${message}`);
     for (const { id, expected } of begun) await checkRun(store, id, expected, world.tally);
-    // Nobody is answered before the child has ended.
+    // No parent gets a result before its child has ended.
     const all = await store.listRuns({ limit: 100_000 });
     world.tally.add("runs", all.length);
     const endOf = new Map<string, number>();

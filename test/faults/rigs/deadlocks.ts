@@ -1,4 +1,4 @@
-// Somebody else's session takes our rows in the wrong order, and keeps them too long. Nobody hears of it.
+// Deadlocks: a foreign session locks Reprise's rows in the wrong order and holds them too long. Clients must not notice.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createConnection } from "mysql2/promise";
@@ -58,7 +58,7 @@ export const deadlocks: Rig = {
           await session.query(`select run from ${runs} where run = ${String(run)} for update`);
           await sleep(world.chance.below(30));
         }
-        // Now and then for longer than anybody waits for a lock.
+        // Sometimes for longer than the lock timeout.
         if (round % 3 === 2) await sleep(1_500);
         await session.query("rollback");
         world.tally.add("foreign transactions");
@@ -70,7 +70,7 @@ export const deadlocks: Rig = {
     await work.finish();
     const errors = fleet.said.match(/^reprise (?:error|warn).*$/gm) ?? [];
     for (const line of errors.slice(0, 5)) world.tally.broken(`it surfaced: ${line}`);
-    if ((world.tally.counts.get("errors answered to clients") ?? 0) > 0) world.tally.broken("clients heard of it");
+    if ((world.tally.counts.get("errors answered to clients") ?? 0) > 0) world.tally.broken("clients got errors");
     await fleet[Symbol.asyncDispose]();
     await work.check();
   },

@@ -1,4 +1,4 @@
-// A disk that is full, and a disk that fails to sync: nothing acknowledged is lost, and work goes on when it is well again.
+// Disk: a full disk, and a disk that fails to sync. Nothing acknowledged is lost, and workers resume when it works again.
 
 import { execFileSync } from "node:child_process";
 import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
@@ -9,10 +9,10 @@ import { until, without, type Rig, type World } from "../rig.ts";
 import { ALL, openSubject, type StoreKind } from "../subject.ts";
 import { Workload } from "../workload.ts";
 
-/** Room for the first files of a server, its log, and a while of work. */
+/** Space for the initial files of a server, its log, and some work. */
 const MEGABYTES: Readonly<Record<StoreKind, number>> = { sqlite: 48, postgres: 256, mysql: 320 };
 
-/** A file system of its own, that can be filled. */
+/** A separate file system that can be filled. */
 class SmallDisk implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), "reprise-disk-"));
 
@@ -25,7 +25,7 @@ class SmallDisk implements Disposable {
     return join(this.folder, "ballast");
   }
 
-  /** To the last byte. */
+  /** Fills it to the last byte. */
   fill(): void {
     const file = openSync(this.#ballast, "a");
     for (let size = 1 << 20; size >= 1;) {
@@ -67,19 +67,19 @@ export const diskFull: Rig = {
     await using fleet = await Fleet.of(2, { url: subject.url, lease: 2_000 });
     while (world.more()) {
       await world.sometime(200, 600);
-      // Clients hear of it when they ask for something, workers write it to their logs.
+      // Clients get errors; workers write them to their logs.
       const troubles = (): number => errorsOf(world) + fleet.said.length;
       const before = troubles();
       const enough = work.acknowledged + 50;
-      // What has room of its own left, in files that are there already, goes on for a while.
-      await until("somebody to be told that the disk is full, or work to go on", () => {
+      // Writes into space that files already have succeed for a while.
+      await until("an error that the disk is full, or further progress", () => {
         disk.fill();
         return troubles() > before || work.acknowledged > enough;
       });
       world.tally.add(troubles() > before ? "times full" : "times full without an effect");
       await world.sometime(200, 1_000);
       disk.free();
-      // A server that could not write its log has gone; whoever runs it starts it again.
+      // A server that could not write its log has stopped; an operator restarts it.
       if (subject.server !== undefined && subject.server.pid === undefined) {
         await subject.server.start();
         world.tally.add("servers that gave up, started again");
@@ -94,7 +94,7 @@ export const diskFull: Rig = {
   },
 };
 
-/** Makes calls to the system fail, from the n-th on and then now and then; `log` says which. */
+/** Makes system calls fail, from the nth on and then every few; `log` records them. */
 function failing(log: string, calls: string, error: "EIO" | "ENOSPC", first: number, every: number): readonly string[] {
   const inject = `inject=${calls}:error=${error}:when=${first}+${every}`;
   return ["strace", "-f", "-qq", "-o", log, "--seccomp-bpf", "-s", "0", "-e", `trace=${calls}`, "-e", inject];
@@ -123,7 +123,7 @@ export const syncErrors: Rig = {
       const injected = (): number => readFileSync(log, "latin1").match(/INJECTED/g)?.length ?? 0;
       const sick = await fleet.add({ wrap: SICK[round % SICK.length]!(log) });
       await until("errors of the disk", () => sick.isOver || injected() >= 5);
-      if (sick.isOver) world.tally.broken(`a worker died of its disk:\n${sick.said.slice(-2_000)}`);
+      if (sick.isOver) world.tally.broken(`a worker ended because of its disk:\n${sick.said.slice(-2_000)}`);
       await sick.kill();
       world.tally.add("failed calls", injected());
       world.tally.add("errors in logs", sick.said.match(/reprise error/g)?.length ?? 0);

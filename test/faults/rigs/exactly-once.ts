@@ -1,4 +1,4 @@
-// ACC 10: many writers of one checkpoint. ACC 11: a worker that dies just before, or just after, the commit of each step.
+// Exactly once. ACC 10: many writers of one checkpoint. ACC 11: a worker that dies just before, or just after, the commit of each step.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -77,7 +77,7 @@ export const crashMatrix: Rig = {
       const executed = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").map(Number) : [];
       for (let n = 1; n <= STEPS; n += 1) {
         const times = executed.filter((each) => each === n).length;
-        // What was executed and not committed is executed again; nothing else is.
+        // Only a step that was executed and not committed is executed again.
         const allowed = when === "before" && n === commit ? 2 : 1;
         if (times !== allowed)
           world.tally.broken(`step ${n} was executed ${times} times, killed ${when} commit ${commit}`);

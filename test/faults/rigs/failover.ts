@@ -1,5 +1,5 @@
-// The primary dies and its synchronous standby takes over, under load. All that was acknowledged is on the new primary, and
-// workers and clients find it by themselves: the clients by an address that follows it, the workers by a list of hosts.
+// Failover: the primary dies and its synchronous standby takes over, under load. Every acknowledged commit is on the new primary, and
+// workers and clients reconnect automatically: the clients by an address that follows the primary, the workers by a list of hosts.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { until, type Rig } from "../rig.ts";
 import { openClusterSubject, SERVERS } from "../subject.ts";
 import { Workload } from "../workload.ts";
 
-/** A long run shows at least so many. */
+/** The minimum of a long run. */
 const LONG_FAILOVERS = 20;
 
 export const failoverSync: Rig = {

@@ -1,4 +1,4 @@
-// ACC 22: a flow of two hundred nodes whose worker is killed just before or after a commit, fifty times.
+// Flow killed. ACC 22: a flow of 200 nodes whose worker is killed just before or after a commit, 50 times.
 
 import { createTestEngine } from "reprise/testing";
 import { SPREAD, twoHundred } from "../../slow/sigkill/flow-definitions.ts";
@@ -37,7 +37,7 @@ function isStuck(status: string): boolean {
   return status === "blocked" || status === "completed";
 }
 
-/** The next worker is started while one works: it is there when it is needed. */
+/** The next worker is started in advance, so that it is ready when needed. */
 async function killOften(world: World, subject: Subject, kills: number): Promise<void> {
   await using client = await openClient(subject.url);
   const run = await client.start(twoHundred, INPUT as never, { id: "the run" });
@@ -45,7 +45,7 @@ async function killOften(world: World, subject: Subject, kills: number): Promise
   try {
     for (let n = 0; n < kills && (await run.info()).status !== "completed"; n += 1) {
       const worker = next;
-      // Whoever never gets a commit in is taken for poison (S5): every other worker does.
+      // A run whose workers never commit would be blocked as poison, so every second worker commits once.
       const commit = 1 + world.chance.below(3);
       const when = n % 2 === 0 ? ("after" as const) : world.chance.pick(["before", "after"] as const);
       const kill = { when, commit };
@@ -53,7 +53,7 @@ async function killOften(world: World, subject: Subject, kills: number): Promise
       next = new WorkerProcess({});
       await until("a worker to be killed", async () => worker.isOver || isStuck((await run.info()).status));
       await worker.kill();
-      if (worker.signalCode !== "SIGKILL") throw new Error(`A worker ended by itself:\n${worker.said}`);
+      if (worker.signalCode !== "SIGKILL") throw new Error(`A worker ended without a kill:\n${worker.said}`);
       world.tally.add("kills");
     }
     next.send({ url: subject.url, lease: 500, concurrency: 2 });

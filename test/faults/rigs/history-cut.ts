@@ -1,5 +1,5 @@
-// History goes back under load: a backup is restored in place, or an asynchronous standby is promoted without the last commits.
-// What the database lost is lost, and said. Nothing is mixed, and what is acknowledged afterwards stays.
+// History cut: history goes back under load: a backup is restored in place, or an asynchronous standby is promoted without the last
+// commits. Lost commits are reported, no run gets data of another, and commits acknowledged afterwards stay.
 
 import { freshDatabase } from "../../servers/databases.ts";
 import { startCluster } from "../../servers/cluster.ts";
@@ -10,7 +10,7 @@ import { until, type Rig, type World } from "../rig.ts";
 import { ALL, openSubject, SERVERS } from "../subject.ts";
 
 const LEASE_MS = 1_000;
-/** A restore goes back at least one heartbeat: a backup is made before, and takes its time. */
+/** A restore goes back at least one heartbeat: the backup was made before, and took some time. */
 const HEARTBEAT_MS = Math.ceil(LEASE_MS / 3);
 const WORKERS = 3;
 
@@ -20,7 +20,7 @@ async function goesOn(load: OrderLoad): Promise<void> {
 }
 
 interface Cut {
-  /** From here on commits will be lost. */
+  /** From here on, commits will be lost. */
   prepare(): Promise<void>;
   goBack(): Promise<unknown>;
 }

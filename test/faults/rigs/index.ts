@@ -1,4 +1,4 @@
-// Every rig, in the order of the report.
+// All rigs, in the order of the report.
 
 import type { Rig } from "../rig.ts";
 import { clockJumps } from "./clock-jumps.ts";

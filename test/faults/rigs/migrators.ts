@@ -1,4 +1,4 @@
-// Several processes find an empty database at once and bring it up to date, one is killed in the middle.
+// Migrators: several processes migrate an empty database at the same time; one is killed in the middle.
 
 import { steps } from "../definitions.ts";
 import { WorkerProcess } from "../fleet.ts";

@@ -1,4 +1,4 @@
-// The network between workers and their database, by way of a proxy that decides the fate of every message.
+// Network: faults between workers and their database, by a proxy that decides the fate of every message.
 
 import { isCommit, startProxy, type Fate, type Proxy, type ProxyMessage } from "../../servers/proxy.ts";
 import { Fleet } from "../fleet.ts";
@@ -11,7 +11,7 @@ interface Trouble {
   readonly rule: (message: ProxyMessage) => Fate;
 }
 
-/** What may happen to a COMMIT: the client never knows, and there must be exactly one all the same. */
+/** Fates of a COMMIT: its outcome is unknown to the client, and it must still be applied exactly once. */
 const COMMITS: readonly Trouble[] = [
   { what: "cuts before COMMIT", rule: (message) => (isCommit(message) ? "cut" : "pass") },
   { what: "cuts after COMMIT", rule: (message) => (isCommit(message) ? "last" : "pass") },
@@ -24,7 +24,7 @@ const HOLES: readonly Trouble[] = [
   { what: "holes both ways", rule: () => "hole" },
 ];
 
-/** The rule holds until it has decided about one message; that connection is then lost, and others are left alone. */
+/** The rule applies to one message; its connection is lost, others are not affected. */
 async function once(proxy: Proxy, { what, rule }: Trouble, world: World): Promise<void> {
   let victim: number | undefined;
   let isDone = false;
@@ -81,14 +81,14 @@ export const blackHoles: Rig = {
       const acknowledged = work.acknowledged;
       await until("work to go on", () => work.acknowledged > acknowledged + 5);
     }
-    // Not lifted: the connections in holes stay there for ever, and nobody may wait for them.
+    // The rule stays: these connections never respond, and nothing may wait for them.
     await work.finish();
     await fleet[Symbol.asyncDispose]();
     await work.check();
   },
 };
 
-/** A heartbeat has a connection of its own; it is known by what it renews. */
+/** Recognizes the heartbeat's connection by its statement. */
 const isHeartbeat = ({ statement = "" }: ProxyMessage): boolean => /update\s+\S*workers\b/i.test(statement);
 
 export const slowNetwork: Rig = {

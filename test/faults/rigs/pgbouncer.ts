@@ -1,4 +1,4 @@
-// PgBouncer in session mode between everybody and PostgreSQL: server processes are ended under it, and PgBouncer is killed.
+// PgBouncer in session mode in front of PostgreSQL: its server connections are ended, and PgBouncer itself is killed.
 
 import { startPgBouncer, whyNoPgBouncer } from "../../servers/pgbouncer.ts";
 import { Fleet } from "../fleet.ts";

@@ -1,7 +1,7 @@
-// A run that kills every worker that takes it up, and one that never gives its process back, beside honest work.
+// Poison: a run that kills every worker that claims it, and a run that blocks its process, beside ordinary runs.
 //
-// A process that is stuck cannot be helped from inside. Whoever runs workers restarts those that no longer answer, as an
-// orchestrator does by a liveness probe; the store counts takeovers and stops what causes them (S5).
+// A blocked process cannot recover on its own. A supervisor restarts workers that do not respond, as an
+// orchestrator does with a liveness probe; the store counts takeovers and blocks the run that causes them.
 
 import { isDeepStrictEqual } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { checkRun, openClient } from "../workload.ts";
 const LEASE = 500;
 const HONEST = 20;
 
-/** Starts again what has died, and kills what does not answer. */
+/** Restarts workers that died, and kills workers that do not respond. */
 async function supervise(fleet: Fleet, world: World, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     for (let n = 0; n < fleet.workers.length && !isOver(); n += 1) {
@@ -25,7 +25,7 @@ async function supervise(fleet: Fleet, world: World, isOver: () => boolean): Pro
         : await Promise.race([worker.time().catch(() => "dead"), sleep(8 * LEASE, "stuck", { ref: false })]);
       if (typeof answer === "number") continue;
       world.tally.add(`workers found ${answer}`);
-      // It may die, or get stuck, before it says that it is ready.
+      // It may die or block before it is ready.
       await Promise.race([fleet.replace(n).catch(() => undefined), sleep(8 * LEASE)]);
     }
     await sleep(50);

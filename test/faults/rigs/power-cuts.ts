@@ -1,8 +1,8 @@
-// Power cuts of a SQLite file: what a real process asked the system to do is recorded, and then cut anywhere.
+// Power cuts of a SQLite file: the system calls of a real process are recorded, and cut at any point.
 //
-// strace writes down every write, sync and truncation, with its bytes, and every acknowledgement, in their order. A cut
-// keeps what was synced before it; of all that was not, each sector of 512 bytes survives or does not, at random. What is
-// left is opened by the real store.
+// strace records every write, sync and truncation, with its bytes, and every acknowledgment, in order. A cut
+// keeps what was synced before it; every other sector of 512 bytes survives or is lost, at random. The real
+// store then opens the remaining file.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ type Call =
 
 const textOf = (hex: string): Buffer => Buffer.from(hex.replaceAll("\\x", ""), "hex");
 
-/** What strace wrote, as far as it is about the store's own files. */
+/** The recorded calls on the store's own files. */
 function readCalls(log: string, folder: string): readonly Call[] {
   const calls: Call[] = [];
   const open = new Map<string, string>();
@@ -60,7 +60,7 @@ function readCalls(log: string, folder: string): readonly Call[] {
   return calls;
 }
 
-/** Bytes that grow and shrink. */
+/** A growable buffer. */
 class Content {
   #bytes: Buffer;
   #size: number;
@@ -87,10 +87,10 @@ class Content {
   }
 }
 
-/** A file as the disk has it: what is on it for certain, and what was asked for since its last sync. */
+/** A file on the disk: its synced bytes, and the writes since its last sync. */
 class File {
   readonly #content: Content;
-  /** Its name is on the disk. */
+  /** Whether its directory entry is synced. */
   isNamed: boolean;
   #pending: ((content: Content) => void)[] = [];
 
@@ -118,7 +118,7 @@ class File {
     this.#pending = [];
   }
 
-  /** What is left of it after a cut. */
+  /** Its content after a cut. */
   cut(chance: RandomSource): Buffer | undefined {
     if (!this.isNamed && chance.happens(0.5)) return undefined;
     const content = new Content(Buffer.from(this.#content.bytes));
@@ -135,7 +135,7 @@ class Disk {
     if (call.call === "acknowledge") return void this.acknowledged.push(call.text);
     if (call.call === "sync folder") return this.files.forEach((file) => (file.isNamed = true));
     if (call.call === "create") return void this.files.set(call.file, new File(Buffer.alloc(0), false));
-    // A file that is removed before the cut is taken for gone, or still there: the store must cope with either.
+    // A file that was removed before the cut may be gone or still exist: the store must handle both.
     if (call.call === "remove") return void this.files.delete(call.file);
     const file = this.files.get(call.file);
     if (file === undefined) return;
@@ -145,7 +145,7 @@ class Disk {
   }
 }
 
-/** With the durability that is asked for by name only, the same cuts lose what was acknowledged: the rig can see it. */
+/** With `durability: "relaxed"` the same cuts lose acknowledged runs, which proves that the rig detects losses. */
 export const powerCutsRelaxed: Rig = {
   name: "power-cuts-relaxed",
   title: 'the same with durability "relaxed", which promises nothing here: shows that the rig sees losses',
@@ -182,7 +182,7 @@ async function cutPower(world: World, durability: "full" | "relaxed"): Promise<v
     world.isShort ? "150" : "600",
     durability,
   ];
-  // It ends by a signal, and so does whoever traces it.
+  // It ends by a signal, and so does strace.
   spawnSync("strace", ["-qq", "-xx", "-s", "4000000", "-o", log, "-e", trace, ...node], { stdio: "ignore" });
   const calls = readCalls(readFileSync(log, "latin1"), subject.folder);
   const cuts: number[] = [];

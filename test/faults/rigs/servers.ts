@@ -1,4 +1,4 @@
-// The database server itself: killed under load, and failing to sync. Workers find their way back by themselves.
+// Servers: the database server is killed under load, or fails to sync. Workers reconnect automatically.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -40,7 +40,7 @@ export const serversKilled: Rig = {
   },
 };
 
-/** Traces a server that runs, and lets syncs fail from now on. */
+/** Traces a running server and makes its syncs fail. */
 async function letSyncsFail(server: TestServer, log: string, isEnough: () => boolean): Promise<void> {
   const processes = treeOf(server.pid!).flatMap((pid) => ["-p", String(pid)]);
   const inject = "inject=fsync,fdatasync:error=EIO:when=3+20";
@@ -74,7 +74,7 @@ export const serverSyncErrors: Rig = {
         existsSync(log) ? (readFileSync(log, "latin1").match(/INJECTED/g)?.length ?? 0) : 0;
       await letSyncsFail(server, log, () => injected() > 0);
       world.tally.add("failed calls", injected());
-      // PostgreSQL starts its processes again by itself; MariaDB ends.
+      // PostgreSQL restarts its processes; MariaDB ends.
       const acknowledged = work.acknowledged;
       await until("work to go on", async () => {
         if (server.pid === undefined) {

@@ -1,4 +1,4 @@
-// SIGKILL of worker processes, anywhere, while others and the clients go on.
+// Workers killed: SIGKILL of worker processes at any point, while the others and the clients continue.
 
 import { Fleet } from "../fleet.ts";
 import type { Rig } from "../rig.ts";

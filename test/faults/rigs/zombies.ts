@@ -1,4 +1,4 @@
-// SIGSTOP: a worker that stands still beyond its lease, is taken over, and comes back with results that must be void.
+// Zombies: a worker is stopped (SIGSTOP) beyond its lease and taken over; its results after SIGCONT must be rejected.
 
 import { hostname } from "node:os";
 import { closeSync, openSync } from "node:fs";
@@ -10,7 +10,7 @@ import { until, type Rig } from "../rig.ts";
 import { ALL, openStore, openSubject, type StoreKind } from "../subject.ts";
 import { checkRun, openClient, Workload } from "../workload.ts";
 
-/** How long a stopped process may keep others out: SQLite has no server that could throw it out of its transaction. */
+/** How long a stopped process may block others: SQLite has no server that ends its transaction. */
 const LOCK_TIMEOUT_MS: Readonly<Record<StoreKind, number>> = { sqlite: 3_000, postgres: 60_000, mysql: 60_000 };
 
 async function isKnown(store: Store, worker: WorkerProcess): Promise<boolean> {
@@ -44,7 +44,7 @@ export const zombies: Rig = {
       worker.signal("SIGCONT");
       world.tally.add("stops");
       world.tally.add(isTakenOver ? "takeovers" : "stopped inside a transaction");
-      if (!isTakenOver && world.store !== "sqlite") world.tally.broken("nobody took over from a stopped worker");
+      if (!isTakenOver && world.store !== "sqlite") world.tally.broken("no worker took over from a stopped worker");
       await until("its return", () => isKnown(store, worker));
     }
     await store.close();
@@ -54,7 +54,7 @@ export const zombies: Rig = {
   },
 };
 
-/** The transaction of a stopped process holds its locks: a server ends it, a file must wait. */
+/** The transaction of a stopped process keeps its locks: a server ends it; on a file, others wait. */
 export const stoppedInside: Rig = {
   name: "stopped-inside",
   title: "SIGSTOP inside a transaction of the user's, then SIGCONT",
