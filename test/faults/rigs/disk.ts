@@ -85,7 +85,7 @@ export const diskFull: Rig = {
         world.tally.add("servers that gave up, started again");
       }
       const acknowledged = work.acknowledged;
-      await until("work to go on", () => work.acknowledged > acknowledged);
+      await until("work to make progress", () => work.acknowledged > acknowledged);
     }
     await work.finish();
     if (world.store === "sqlite" && !/no room is left/.test(fleet.said)) world.tally.broken("no worker said why");

@@ -35,10 +35,10 @@ export const race: Rig = {
       const refused = outcomes.filter((status) => status === "already_committed").length;
       world.tally.add("commits tried", WRITERS);
       world.tally.add("committed", committed);
-      world.tally.add("told that it was committed already", refused);
+      world.tally.add("refused as committed already", refused);
       if (committed === 0) world.tally.lost(`the checkpoint of race-${round}`);
       if (committed > 1) world.tally.doubled(`the checkpoint of race-${round}: ${committed} times`);
-      if (committed + refused !== WRITERS) world.tally.broken(`other answers: ${[...new Set(outcomes)].join(", ")}`);
+      if (committed + refused !== WRITERS) world.tally.broken(`other outcomes: ${[...new Set(outcomes)].join(", ")}`);
     }
     await first.releaseWorker(worker);
     for (const { invariant, message } of await first.check()) world.tally.broken(`${invariant}: ${message}`);

@@ -31,7 +31,7 @@ export const failoverSync: Rig = {
     const gaps: number[] = [];
     while (world.more() || (!world.isShort && gaps.length < LONG_FAILOVERS)) {
       const before = work.acknowledged;
-      await until("work to go on", () => work.acknowledged > before + 5);
+      await until("work to make progress", () => work.acknowledged > before + 5);
       await world.sometime(0, 400);
       const { diedAt, promotedAt } = await cluster.failOver();
       const acknowledged = work.acknowledged;

@@ -16,7 +16,7 @@ const WORKERS = 3;
 
 async function goesOn(load: OrderLoad): Promise<void> {
   const before = load.acknowledged;
-  await until("work to go on", () => load.acknowledged > before + 10);
+  await until("work to make progress", () => load.acknowledged > before + 10);
 }
 
 interface Cut {

@@ -79,7 +79,7 @@ export const blackHoles: Rig = {
       await world.sometime(20, 150);
       await once(proxy, HOLES[round % HOLES.length]!, world);
       const acknowledged = work.acknowledged;
-      await until("work to go on", () => work.acknowledged > acknowledged + 5);
+      await until("work to make progress", () => work.acknowledged > acknowledged + 5);
     }
     // The rule stays: these connections never respond, and nothing may wait for them.
     await work.finish();

@@ -22,7 +22,7 @@ export const pgBouncer: Rig = {
     await using fleet = await Fleet.of(2, { url, lease: 2_000 });
     for (let round = 1; world.more(); round += 1) {
       const acknowledged = work.acknowledged;
-      await until("work to go on", () => work.acknowledged > acknowledged + 5);
+      await until("work to make progress", () => work.acknowledged > acknowledged + 5);
       await world.sometime(0, 200);
       if (round % 3 === 0) {
         await pooler.restart();

@@ -25,7 +25,7 @@ export const serversKilled: Rig = {
     await using fleet = await Fleet.of(2, { url: subject.url, lease: 2_000 });
     while (world.more()) {
       const acknowledged = work.acknowledged;
-      await until("work to go on", () => work.acknowledged > acknowledged + 5);
+      await until("work to make progress", () => work.acknowledged > acknowledged + 5);
       await world.sometime(0, 400);
       await server.kill();
       world.tally.add("server kills");
@@ -76,7 +76,7 @@ export const serverSyncErrors: Rig = {
       world.tally.add("failed calls", injected());
       // PostgreSQL restarts its processes; MariaDB ends.
       const acknowledged = work.acknowledged;
-      await until("work to go on", async () => {
+      await until("work to make progress", async () => {
         if (server.pid === undefined) {
           await server.start();
           world.tally.add("servers that gave up, started again");
