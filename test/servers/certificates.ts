@@ -1,4 +1,4 @@
-// Certificates for tests: a CA of its own, and a server's certificate that it signed.
+// Certificates for tests: a CA, and a server's certificate signed by it.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -6,15 +6,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 export interface Certificates extends Disposable {
-  /** Of the CA. */
+  /** The CA's certificate. */
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
-  /** For the account of a server: a folder in which it finds a copy that is its own. */
+  /** Copies the files into a folder, owned by the server's account. */
   readonly folder: string;
 }
 
-/** A certificate for one name, as `DNS:localhost` or `IP:127.0.0.1`. */
+/** Creates a certificate for one name, such as `DNS:localhost` or `IP:127.0.0.1`. */
 export function makeCertificates(name: string): Certificates {
   const folder = mkdtempSync(join(tmpdir(), "reprise-certificates-"));
   const path = (file: string): string => join(folder, file);

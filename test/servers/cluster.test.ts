@@ -42,7 +42,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       expect(await runQuery(database.url, "select body from notes")).toEqual(["kept"]);
     });
 
-    test("a primary that is left alive takes writes beside the new one", { timeout: TIMEOUT }, async () => {
+    test("a primary that is left running accepts writes beside the new one", { timeout: TIMEOUT }, async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       await using database = await freshDatabase(cluster);
       await database.run("create table notes (body text)");

@@ -1,15 +1,15 @@
-// A primary and its standby, behind one address: what clients use. The address follows the primary.
+// Cluster: a primary and its standby, behind one address that follows the primary.
 //
 //   await using cluster = await startCluster("postgres", { replication: "async" });
 //   await using database = await freshDatabase(cluster);
 //   await cluster.pauseReplication();
-//   … what is committed now is known to the primary alone …
+//   … only the primary has what is committed now …
 //   const { promotedAt } = await cluster.failOver();
 //   await cluster.addStandby();
 //
-// C1. The two addresses of the members stay the same: a new standby takes the place of the dead server.
-// C2. In mode "sync" every commit that was acknowledged survives `failOver`. After it commits wait for nobody, until there
-//     is a standby again.
+// cluster.C1. The two addresses of the members stay the same: a new standby replaces the dead server.
+// cluster.C2. In mode "sync" every acknowledged commit survives `failOver`. After it, commits do not wait for a standby until there
+//   is one again.
 
 import { fastFolder, type ServerOptions, type TestServer } from "./server.ts";
 import type { ServerKind, Settings } from "./kinds.ts";
@@ -18,56 +18,56 @@ import { REPLICATION, type ReplicationMode } from "./replication.ts";
 
 export interface ClusterOptions {
   readonly replication: ReplicationMode;
-  /** Of both servers, beyond what replication needs. */
+  /** Settings of both servers, besides those for replication. */
   readonly settings?: Settings;
-  /** The folder in which the servers' folders are made; in memory by default. */
+  /** The parent folder of the servers' folders; in memory by default. */
   readonly under?: string;
 }
 
 export interface FailOverOptions {
   /**
-   * "kill": it dies at once. "leave": it lives, cut off from its standby, and connections there are stay with it: two
-   * servers take writes, and the old one is `former`. "stop": it sends its standby all it has and ends, a planned switchover.
+    * "kill": it is killed. "leave": it keeps running without its standby, with its existing connections: two
+    * servers accept writes, and the old one is `former`. "stop": a planned switchover; it sends everything to its standby and ends.
    */
   readonly primary?: "kill" | "leave" | "stop";
 }
 
 /** By `performance.now()`. */
 export interface FailOverTimes {
-  /** The primary is gone (or, left alone, cut off). */
+  /** The primary has ended (or, with "leave", is disconnected from its standby). */
   readonly diedAt: number;
-  /** The other server takes writes. */
+  /** The other server accepts writes. */
   readonly promotedAt: number;
-  /** The address leads there. */
+  /** The address leads to it. */
   readonly pointedAt: number;
 }
 
 export interface Cluster extends AsyncDisposable {
   readonly kind: ServerKind;
   readonly replication: ReplicationMode;
-  /** The address that clients use, of the database that is always there. It stays the same and follows the primary. */
+  /** The clients' address, of the default database. It stays the same and follows the primary. */
   readonly url: string;
-  /** Both servers in one URL, in the order in which they were started. It stays the same as well. */
+  /** Both servers in one URL, in the order they were started. It stays the same, too. */
   readonly hostsUrl: string;
   readonly primary: TestServer;
   /** Undefined between `failOver` and `addStandby`. */
   readonly standby: TestServer | undefined;
-  /** A primary that was left alive by `failOver`. */
+  /** A primary that `failOver` left running. */
   readonly former: TestServer | undefined;
-  /** What stands at the address: its rules and `cutAll` spoil connections of clients. */
+  /** The proxy at the address: its rules and `cutAll` break connections of clients. */
   readonly address: Proxy;
   urlOf(database: string): string;
   hostsUrlOf(database: string): string;
-  /** Statements on the primary. */
+  /** Runs statements on the primary. */
   run(...statements: readonly string[]): Promise<void>;
-  /** The standby receives nothing more until `resumeReplication`: it misses what is committed now. In mode "sync" commits hang. */
+  /** The standby receives nothing until `resumeReplication`. In mode "sync" commits wait. */
   pauseReplication(): Promise<void>;
   resumeReplication(): Promise<void>;
-  /** Resolves when the standby has applied all that is committed now. */
+  /** Resolves when the standby has applied everything committed until now. */
   catchUp(): Promise<void>;
   /** Ends the primary, promotes the standby and points the address there. */
   failOver(options?: FailOverOptions): Promise<FailOverTimes>;
-  /** A new standby at the place of the server that died, or was left behind (which ends now). */
+  /** Starts a new standby in place of the old primary, which ends now if it still runs. */
   addStandby(): Promise<void>;
 }
 
@@ -97,9 +97,9 @@ class PairOfServers implements Cluster {
   former: TestServer | undefined;
 
   readonly #options: ServerOptions;
-  /** C1 */
+  /** cluster.C1 */
   readonly #ports: readonly [number, number];
-  /** Where a new standby goes, and what is still to be removed there. */
+  /** The address of a new standby, and the old server to remove there. */
   #vacant: TestServer | undefined;
 
   constructor(kind: ServerKind, replication: ReplicationMode, options: ServerOptions, members: Members) {

@@ -1,4 +1,4 @@
-// An empty database for one test, and no other.
+// Databases: an empty database for one test.
 
 import { randomBytes } from "node:crypto";
 import type { Cluster } from "./cluster.ts";
@@ -15,8 +15,8 @@ export interface FreshDatabase extends AsyncDisposable {
 }
 
 /**
- * Makes an empty database, on the shared server of that kind or on the given one; `await using` drops it. In a cluster it
- * has the address that follows the primary, and ends with the cluster.
+  * Creates an empty database, on the shared server of that kind or on the given one; `await using` drops it. In a cluster it
+  * has the address that follows the primary, and is removed with the cluster.
  */
 export async function freshDatabase(on: ServerKind | TestServer | Cluster): Promise<FreshDatabase> {
   const server = typeof on === "string" ? await sharedServer(on) : on;
@@ -31,9 +31,9 @@ export async function freshDatabase(on: ServerKind | TestServer | Cluster): Prom
     url: url.href,
     run: (...statements) => run(url.href, ...statements),
     [Symbol.asyncDispose]: async () => {
-      // A test that killed its server has nothing left to drop.
+      // A test that killed its server has nothing to drop.
       if (typeof on !== "string" && (!("pid" in on) || on.pid === undefined)) return;
-      // Whoever is still connected has lost the test's interest.
+      // Disconnect remaining clients.
       const force = server.kind === "postgres" ? " with (force)" : "";
       await run(server.url, `drop database if exists ${name}${force}`);
     },

@@ -1,4 +1,4 @@
-// Tests that need a server, where there may be none.
+// Describe: tests that need a server, which may not be installed.
 
 import { describe } from "vitest";
 import { findGalera, isCi } from "../../scripts/servers.mjs";
@@ -7,8 +7,8 @@ import { whyNoPgBouncer } from "./pgbouncer.ts";
 import { whyNot, type ServerKind } from "./kinds.ts";
 
 /**
- * A `describe` for tests that need a server of this kind. On a machine without one the report shows it as skipped, with
- * the reason in its name. In CI nothing is skipped: there its tests fail, with the reason as their error.
+  * A `describe` for tests that need a server of this kind. On a machine without one they are skipped, with
+  * the reason in the name. In CI they fail instead, with the reason as their error.
  */
 export function describeOn(
   kind: ServerKind | "pgbouncer" | "haproxy" | "galera",

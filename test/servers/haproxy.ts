@@ -1,5 +1,5 @@
-// A real HAProxy in front of the servers of a cluster. It finds the primary by itself: its check asks each server whether it is
-// a standby, twice a second, and sessions with a server that is none any more are closed.
+// HAProxy in front of the servers of a cluster. It finds the primary: its health check queries each server twice a second
+// whether it is a standby, and closes sessions with a server that is no longer the primary.
 
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,12 +10,12 @@ import { whyNot } from "./kinds.ts";
 import { fastFolder } from "./server.ts";
 
 export interface HaProxy extends AsyncDisposable {
-  /** The address of a database, by way of HAProxy. */
+  /** The address of a database through HAProxy. */
   urlOf(database: string): string;
   log(): string;
 }
 
-/** Why this machine has none, or no server for it. */
+/** Why this machine cannot run it. */
 export function whyNoHaProxy(): string | undefined {
   const isThere = onPath("haproxy") !== undefined && onPath("psql") !== undefined;
   return (
@@ -23,7 +23,7 @@ export function whyNoHaProxy(): string | undefined {
   );
 }
 
-/** `urls`: of one database on each server. */
+/** `urls`: the addresses of one database on each server. */
 export async function startHaProxy(...urls: readonly string[]): Promise<HaProxy> {
   const servers = urls.map((url) => new URL(url));
   const port = await freePort();
@@ -36,7 +36,7 @@ export async function startHaProxy(...urls: readonly string[]): Promise<HaProxy>
   });
   const check = join(kept.folder, "is-primary");
   const user = servers[0]!.username;
-  // HAProxy calls it with its own address and that of the server.
+  // HAProxy passes its own address and the server's.
   const asked = `exec ${onPath("psql")} -h "$3" -p "$4" -U ${user} -d postgres -Atqc 'select 1 / (not pg_is_in_recovery())::int'`;
   writeFileSync(check, `#!/bin/sh\n${asked} >/dev/null 2>&1\n`);
   chmodSync(check, 0o755);
@@ -68,7 +68,7 @@ export async function startHaProxy(...urls: readonly string[]): Promise<HaProxy>
   };
   try {
     await kept.launch({ command: onPath("haproxy")!, args: ["-db", "-f", path] });
-    // It takes every server for a primary until the first checks are over.
+    // Until the first checks are done, it treats every server as a primary.
     await kept.untilReady(async () => {
       if (!kept.log().includes("is DOWN")) throw new Error("it has not found the standby yet");
       await runQuery(urlOf("postgres"), "select 1");

@@ -1,7 +1,7 @@
-// Servers: real PostgreSQL and MariaDB for tests. Nothing here is started before a test asks for it.
+// Servers: real PostgreSQL and MariaDB servers for tests. A server is started when a test requests it.
 //
 //   describeOn("postgres", "a store", () => {
-//     test("keeps what it was given", async () => {
+//     test("stores a value", async () => {
 //       await using database = await freshDatabase("postgres");
 //       … database.url …
 //     });
@@ -12,22 +12,22 @@
 //   await server.kill();
 //   await server.start();
 //
-// `freshDatabase(kind)` makes an empty database on a server that the whole test run shares (desk.ts), with its files in
-// memory: never stop that one and never change its settings. `startServer(kind)` starts a server for one test, on disk
-// unless told otherwise, which may be killed, deafened, configured, wrapped and started again (server.ts).
+// `freshDatabase(kind)` creates an empty database on a server that the whole test run shares (shared-servers.ts), with its files in
+// memory: do not stop it or change its settings. `startServer(kind)` starts a server for one test, on disk
+// by default, which may be killed, suspended, configured, wrapped and restarted (server.ts).
 // `startCluster(kind, { replication })` starts a primary with a standby behind one address, and fails over (cluster.ts).
 // `startHaProxy(…urls)` is a real HAProxy that finds the primary among servers (haproxy.ts).
 // `startPgBouncer(url, mode)` is a real PgBouncer in front of a server (pgbouncer.ts).
-// `startProxy(url)` stands between a client and a server and spoils what passes (proxy.ts). `npm test` installs what is
-// missing (scripts/servers.mjs).
+// `startProxy(url)` is a proxy between a client and a server that drops, delays or cuts messages (proxy.ts). `npm test` installs
+// missing servers (scripts/servers.mjs).
 //
-// Outside vitest every file but describe.ts (and so this one) can be imported as it is, and `node test/servers/serve.ts
-// postgres` prints the address of a server that lives as long as its input stays open.
+// Outside vitest, every file but describe.ts (and so this one) can be imported, and `node test/servers/serve.ts
+// postgres` prints the address of a server that runs until its input is closed.
 //
-// S1. A server and its folder are gone when the process that started it is, however it ended.
-// S2. Servers have the durability settings of production; what wants less says so in its settings.
-// S3. Text is not compared as bytes by default: a store that forgets to ask for bytes fails here, not at a user's.
-// S4. A missing server is a skip with a reason; in CI it is a failure.
+// servers.S1. A server and its folder are removed when the process that started it has ended, however it ended.
+// servers.S2. Servers have production's durability settings, unless a test changes them.
+// servers.S3. Text is not compared as bytes by default: a store that relies on the default fails here, not in production.
+// servers.S4. Tests without a server are skipped with a reason; in CI they fail.
 
 export {
   startCluster,

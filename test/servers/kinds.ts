@@ -1,4 +1,4 @@
-// The two kinds of server: how each is found, made, started and asked whether it is ready.
+// Kinds: how each kind of server is found, initialized, started and checked.
 
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
@@ -13,16 +13,16 @@ export type Settings = Readonly<Record<string, string | number>>;
 
 interface Kind {
   readonly name: string;
-  /** Who runs it where tests are run by root: the first account that exists. */
+  /** The account that runs it when tests run as root: the first one that exists. */
   readonly accounts: readonly string[];
   readonly oldest: readonly [major: number, minor: number];
-  /** Undefined when it is not on this machine. */
+  /** Undefined when it is not installed. */
   version(): string | undefined;
   initialise(data: string): Command;
   serve(data: string, port: number, settings: Settings): Command;
   /** For a clean shutdown. */
   readonly stopSignal: NodeJS.Signals;
-  /** For an end without ceremony that leaves nothing on the machine. */
+  /** For a fast end that leaves nothing on the machine. */
   readonly endSignal: NodeJS.Signals;
   url(port: number, database?: string): string;
   run(url: string, ...statements: readonly string[]): Promise<void>;
@@ -40,7 +40,7 @@ const postgres: Kind = {
   },
   initialise: (data) => ({
     command: join(findPostgres()!, "initdb"),
-    // Texts that are not compared as bytes: what forgets to ask for bytes shall be noticed.
+    // servers.S3
     args: [
       ...["--pgdata", data, "--username=postgres", "--auth=trust", "--encoding=UTF8"],
       ...["--no-sync", "--locale=C", "--locale-provider=icu", "--icu-locale=en-US", "--no-instructions"],
@@ -55,19 +55,19 @@ const postgres: Kind = {
         port,
         unix_socket_directories: join(data, ".."),
         max_connections: 200,
-        // In its own folder: killed, it leaves nothing on the machine that would outlive the folder.
+        // In its own folder: after a kill, deleting the folder removes everything.
         dynamic_shared_memory_type: "mmap",
         ...settings,
       }).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
     ],
   }),
   stopSignal: "SIGINT",
-  // Killed, it would leave a segment of shared memory behind.
+  // A kill would leave a shared memory segment.
   endSignal: "SIGQUIT",
   url: (port, database = "postgres") => `postgres://postgres@${HOST}:${port}/${database}`,
   run: async (url, ...statements) => {
     const client = new Client({ connectionString: url });
-    // The connection may be cut while it is being closed.
+    // The connection may break while it is closed.
     client.on("error", () => undefined);
     try {
       await client.connect();
@@ -93,7 +93,7 @@ const mysql: Kind = {
       ...["--skip-name-resolve", `--innodb-log-file-size=${LOG_SIZE}`],
     ],
   }),
-  // Without --character-set-server: it is then latin1, compared without case, and what forgets to ask for bytes is noticed.
+  // servers.S3. Without --character-set-server it is latin1, compared without case.
   serve: (data, port, settings) => ({
     command: findMariadb()!.server,
     args: [
@@ -124,7 +124,7 @@ const mysql: Kind = {
   },
 };
 
-/** A third of what it is by default: copied for every private server. */
+/** A third of the default size: it is copied for every private server. */
 const LOG_SIZE = "32M";
 
 export const KINDS: Readonly<Record<ServerKind, Kind>> = { postgres, mysql };
@@ -134,7 +134,7 @@ function versionOf(program: string): string {
   return /\d+\.\d+(?:\.\d+)?/.exec(said)?.[0] ?? said.trim();
 }
 
-/** Why this machine has no such server, in words for whoever reads the report; undefined when it has one. */
+/** Why this machine has no such server, for the report; undefined when it has one. */
 export function whyNot(kind: ServerKind): string | undefined {
   const { name, oldest } = KINDS[kind];
   if (process.env["REPRISE_SERVERS"] === "none") return `${name} is left out by REPRISE_SERVERS=none`;

@@ -18,7 +18,7 @@ interface Result {
   readonly failureMessages: readonly string[];
 }
 
-/** The tests of shared.test.ts on a machine that has no servers. */
+/** Runs shared.test.ts as on a machine without servers. */
 function runWithoutServers(ci: string): readonly Result[] {
   const folder = mkdtempSync(join(tmpdir(), "reprise-report-"));
   try {
@@ -35,14 +35,14 @@ function runWithoutServers(ci: string): readonly Result[] {
   }
 }
 
-test("tests without a server are skipped, and the report says why", { timeout: 120_000 }, () => {
+test("tests without a server are skipped with a reason", { timeout: 120_000 }, () => {
   const results = runWithoutServers("");
   expect(results.length).toBeGreaterThan(5);
   expect(results.filter((result) => result.status !== "skipped")).toEqual([]);
   for (const { ancestorTitles } of results) expect(ancestorTitles.join()).toContain(REASON);
 });
 
-test("in CI tests without a server fail, and say why", { timeout: 120_000 }, () => {
+test("in CI tests without a server fail with a reason", { timeout: 120_000 }, () => {
   const results = runWithoutServers("true");
   expect(results.length).toBeGreaterThan(5);
   expect(results.filter((result) => result.status !== "failed")).toEqual([]);

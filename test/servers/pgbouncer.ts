@@ -1,4 +1,4 @@
-// A real PgBouncer in front of a PostgreSQL server.
+// PgBouncer in front of a PostgreSQL server.
 
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,14 +9,14 @@ import { whyNot, type Settings } from "./kinds.ts";
 import { fastFolder } from "./server.ts";
 
 export interface PgBouncer extends AsyncDisposable {
-  /** The address of the same database, by way of PgBouncer. */
+  /** The address of the same database through PgBouncer. */
   readonly url: string;
-  /** SIGKILL, and another at the same address. */
+  /** Kills it and starts another one at the same address. */
   restart(): Promise<void>;
   log(): string;
 }
 
-/** Why this machine has none, or no server for it. */
+/** Why this machine cannot run it. */
 export function whyNoPgBouncer(): string | undefined {
   const isThere = onPath("pgbouncer") !== undefined;
   return (

@@ -18,7 +18,7 @@ async function firstLineOf(output: Readable): Promise<string> {
 
 for (const kind of ["postgres", "mysql"] as const) {
   describeOn(kind, kind, () => {
-    test("a killed server has what was committed, and answers at the same address", { timeout: TIMEOUT }, async () => {
+    test("a killed server has its committed data after a restart, at the same address", { timeout: TIMEOUT }, async () => {
       await using server = await startServer(kind);
       await using database = await freshDatabase(server);
       await database.run("create table notes (body text)", "insert into notes values ('kept')");
@@ -31,7 +31,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       expect(await runQuery(database.url, "select body from notes")).toEqual(["kept"]);
     });
 
-    test("a private server takes settings, and others when it is started again", { timeout: TIMEOUT }, async () => {
+    test("a private server has the given settings, and new ones after a restart", { timeout: TIMEOUT }, async () => {
       const isMysql = kind === "mysql";
       const name = isMysql ? "innodb-flush-log-at-trx-commit" : "fsync";
       const query = isMysql ? "select @@innodb_flush_log_at_trx_commit" : "show fsync";
@@ -44,7 +44,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       expect(await runQuery(server.url, query)).toEqual([strong]);
     });
 
-    test("a server can be run by another program, in another environment", { timeout: TIMEOUT }, async () => {
+    test("a server can be started by another program, in another environment", { timeout: TIMEOUT }, async () => {
       const script = 'echo "wrapped in $MOOD"; exec "$@"';
       const options = { wrap: ["/bin/sh", "-c", script, "sh"], env: { MOOD: "silk" }, under: fastFolder() };
       await using server = await startServer(kind, options);
@@ -52,27 +52,27 @@ for (const kind of ["postgres", "mysql"] as const) {
       expect(server.log()).toContain("wrapped in silk");
     });
 
-    test("a server that cannot start says why, and leaves nothing behind", { timeout: TIMEOUT }, async () => {
+    test("a server that cannot start reports why, and leaves no files", { timeout: TIMEOUT }, async () => {
       await expect(startServer(kind, { settings: { "no-such-setting": 1 }, under: fastFolder() })).rejects.toThrow(
         /no.such.setting/,
       );
     });
 
-    test("a deaf server answers when it may go on", { timeout: TIMEOUT }, async () => {
+    test("a suspended server responds after it is resumed", { timeout: TIMEOUT }, async () => {
       await using server = await startServer(kind, { under: fastFolder() });
       server.signal("SIGSTOP");
       let isAnswered = false;
       const answer = runQuery(server.url, "select 1").finally(() => {
         isAnswered = true;
       });
-      // Whoever is not deaf has answered by then.
+      // A running server would have responded by then.
       await runQuery((await sharedServer(kind)).url, "select 1");
       expect(isAnswered).toBe(false);
       server.signal("SIGCONT");
       expect(await answer).toEqual([1]);
     });
 
-    test("a server is gone when its owner was killed, even a deaf one", { timeout: TIMEOUT }, async () => {
+    test("a server ends when its owner is killed, even a suspended one", { timeout: TIMEOUT }, async () => {
       const owner = spawn(process.execPath, [SERVE, kind], { stdio: ["pipe", "pipe", "inherit"] });
       onTestFinished(() => void owner.kill("SIGKILL"));
       const line = await firstLineOf(owner.stdout);
