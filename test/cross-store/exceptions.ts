@@ -1,12 +1,12 @@
-// Exceptions: tests that say something which is true on SQLite alone, and why.
+// Exceptions: tests that hold only on SQLite, and why.
 
-const IN_ONE_TURN = "counts on a commit that takes no turn of the event loop, as SQLite's does";
-const BESIDE = "looks at SQLite's tables from beside";
-const USER_SQL = "its function takes a handle on SQLite";
-const PROCESSES = "is about a file that another process opens";
-const MANY = "thousands of commits one after the other, which take minutes over promises";
+const IN_ONE_TURN = "relies on a synchronous commit, as SQLite's";
+const BESIDE = "reads SQLite's tables directly";
+const USER_SQL = "its ctx.tx function uses a SQLite handle";
+const PROCESSES = "uses a file that another process opens";
+const MANY = "thousands of sequential commits, which take minutes on an asynchronous store";
 
-/** By name. */
+/** By test name. */
 export const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ["what comes before the code waits is kept, and taking it leaves no entry", IN_ONE_TURN],
   ["the input of a schedule is encrypted like every payload, and one that is damaged stops no other", BESIDE],

@@ -1,4 +1,4 @@
-// Run before each file of tests that is run elsewhere.
+// Set-up of each test file on another store.
 
 import { beforeEach } from "vitest";
 import { dropAfterAll } from "./store-under-test.ts";

@@ -1,4 +1,4 @@
-// What `reprise/sqlite` means elsewhere.
+// `reprise/sqlite` in cross-store tests: opens the store under test.
 
 import type { sqlite as real } from "../../src/stores/sqlite/index.ts";
 import { sourceAt } from "./store-under-test.ts";

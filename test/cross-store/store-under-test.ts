@@ -1,9 +1,9 @@
-// Elsewhere: tests that were written for SQLite, on another database. The test files are the same; only what `reprise`,
-// `reprise/testing` and `reprise/sqlite` mean is different (vitest.config.ts): every store they name is one of its own on a
-// server, or in a simulated database behind a network.
+// Store under test: runs tests that were written for SQLite on another database. The test files are the same; `reprise`,
+// `reprise/testing` and `reprise/sqlite` are replaced (vitest.config.ts): every store they name is a database on a
+// server, or a simulated remote database.
 //
-// E1. A path is a database: who names it twice gets the same one. Each `:memory:` is a new one.
-// E2. A store is dropped when its file of tests is done.
+// store-under-test.E1. A path is a database: the same path gives the same database. Each `:memory:` is a new one.
+// store-under-test.E2. A database is dropped after its test file.
 
 import { afterAll } from "vitest";
 import { RepriseError } from "../../src/base/index.ts";
@@ -18,11 +18,11 @@ if (place === undefined) throw new Error(`Expected REPRISE_TEST_STORE to be one 
 let databases: Promise<FreshDatabase>[] = [];
 const byPath = new Map<string, StoreSource>();
 
-/** A `sqlite:` address, or whatever else a test gives, as the place has it. */
+/** The store under test for a `sqlite:` address. */
 export function storeUnderTest(store: unknown): StoreSource {
   if (typeof store === "object" && store !== null && "~open" in store) return store as StoreSource;
   const path = typeof store === "string" ? /^sqlite:(.+)$/s.exec(store)?.[1] : undefined;
-  if (path === undefined) throw new RepriseError("BAD_STORE_URL", "No SQLite here.");
+  if (path === undefined) throw new RepriseError("BAD_STORE_URL", "Cross-store tests have no SQLite store.");
   return sourceAt(path);
 }
 
@@ -45,7 +45,7 @@ function onServer(kind: "postgres" | "mysql"): StoreSource {
   };
 }
 
-/** E2. For the set-up of each file. */
+/** store-under-test.E2. For the set-up of each file. */
 export function dropAfterAll(): void {
   afterAll(async () => {
     const done = databases;

@@ -1,4 +1,4 @@
-// What `reprise/testing` means elsewhere.
+// `reprise/testing` in cross-store tests: uses the store under test.
 
 import * as testing from "../../src/testing/index.ts";
 import { storeUnderTest } from "./store-under-test.ts";

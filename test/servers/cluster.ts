@@ -26,8 +26,8 @@ export interface ClusterOptions {
 
 export interface FailOverOptions {
   /**
-    * "kill": it is killed. "leave": it keeps running without its standby, with its existing connections: two
-    * servers accept writes, and the old one is `former`. "stop": a planned switchover; it sends everything to its standby and ends.
+   * "kill": it is killed. "leave": it keeps running without its standby, with its existing connections: two
+   * servers accept writes, and the old one is `former`. "stop": a planned switchover; it sends everything to its standby and ends.
    */
   readonly primary?: "kill" | "leave" | "stop";
 }

@@ -15,8 +15,8 @@ export interface FreshDatabase extends AsyncDisposable {
 }
 
 /**
-  * Creates an empty database, on the shared server of that kind or on the given one; `await using` drops it. In a cluster it
-  * has the address that follows the primary, and is removed with the cluster.
+ * Creates an empty database, on the shared server of that kind or on the given one; `await using` drops it. In a cluster it
+ * has the address that follows the primary, and is removed with the cluster.
  */
 export async function freshDatabase(on: ServerKind | TestServer | Cluster): Promise<FreshDatabase> {
   const server = typeof on === "string" ? await sharedServer(on) : on;

@@ -7,8 +7,8 @@ import { whyNoPgBouncer } from "./pgbouncer.ts";
 import { whyNot, type ServerKind } from "./kinds.ts";
 
 /**
-  * A `describe` for tests that need a server of this kind. On a machine without one they are skipped, with
-  * the reason in the name. In CI they fail instead, with the reason as their error.
+ * A `describe` for tests that need a server of this kind. On a machine without one they are skipped, with
+ * the reason in the name. In CI they fail instead, with the reason as their error.
  */
 export function describeOn(
   kind: ServerKind | "pgbouncer" | "haproxy" | "galera",

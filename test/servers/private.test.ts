@@ -18,18 +18,22 @@ async function firstLineOf(output: Readable): Promise<string> {
 
 for (const kind of ["postgres", "mysql"] as const) {
   describeOn(kind, kind, () => {
-    test("a killed server has its committed data after a restart, at the same address", { timeout: TIMEOUT }, async () => {
-      await using server = await startServer(kind);
-      await using database = await freshDatabase(server);
-      await database.run("create table notes (body text)", "insert into notes values ('kept')");
-      const processes = treeOf(server.pid!);
-      await server.kill();
-      expect(processes.filter(isAlive)).toEqual([]);
-      expect(server.pid).toBeUndefined();
-      await expect(runQuery(database.url, "select 1")).rejects.toThrow("ECONNREFUSED");
-      await server.start();
-      expect(await runQuery(database.url, "select body from notes")).toEqual(["kept"]);
-    });
+    test(
+      "a killed server has its committed data after a restart, at the same address",
+      { timeout: TIMEOUT },
+      async () => {
+        await using server = await startServer(kind);
+        await using database = await freshDatabase(server);
+        await database.run("create table notes (body text)", "insert into notes values ('kept')");
+        const processes = treeOf(server.pid!);
+        await server.kill();
+        expect(processes.filter(isAlive)).toEqual([]);
+        expect(server.pid).toBeUndefined();
+        await expect(runQuery(database.url, "select 1")).rejects.toThrow("ECONNREFUSED");
+        await server.start();
+        expect(await runQuery(database.url, "select body from notes")).toEqual(["kept"]);
+      },
+    );
 
     test("a private server has the given settings, and new ones after a restart", { timeout: TIMEOUT }, async () => {
       const isMysql = kind === "mysql";

@@ -1,10 +1,10 @@
-// Processes with all that descend from them. PostgreSQL gives each connection a process in a session of its own, so that
-// a signal to the group reaches none of them.
+// Processes: signals to a process and all its descendants. PostgreSQL gives each connection a process in its own session, so that
+// a signal to the process group reaches none of them.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-/** The process itself first, then its descendants. Empty when it is gone. */
+/** The process itself, then its descendants. Empty when it has ended. */
 export function treeOf(pid: number): readonly number[] {
   const childrenOf = Map.groupBy(allProcesses(), ({ parent }) => parent);
   const tree: number[] = isAlive(pid) ? [pid] : [];
@@ -12,16 +12,16 @@ export function treeOf(pid: number): readonly number[] {
   return tree;
 }
 
-/** Sends the signal to the whole tree, and answers whom it reached. */
+/** Sends the signal to the whole tree; returns the pids it reached. */
 export function signalTree(pid: number, signal: NodeJS.Signals): readonly number[] {
-  // A stopped process starts no others while the list is made.
+  // A stopped process starts no children while the list is read.
   if (signal === "SIGKILL") signalOne(pid, "SIGSTOP");
   const tree = treeOf(pid);
   for (const each of tree) signalOne(each, signal);
   return tree;
 }
 
-/** A process that has ended, but whose parent has not asked how, counts as gone. */
+/** A zombie counts as ended. */
 export function isAlive(pid: number): boolean {
   if (!existsSync("/proc/self/stat")) return signalOne(pid, 0);
   const stat = statOf(pid);
@@ -52,7 +52,7 @@ function allProcesses(): readonly Process[] {
 function statOf(pid: number): (Process & { readonly state: string }) | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The program's name stands in parentheses and may contain anything.
+    // The program's name is in parentheses and may contain anything.
     const [state = "", parent = ""] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return { pid, parent: Number(parent), state };
   } catch {

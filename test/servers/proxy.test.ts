@@ -9,7 +9,7 @@ const TIMEOUT = 120_000;
 
 interface Session {
   query(statement: string): Promise<unknown>;
-  /** By way of a prepared statement. */
+  /** With a prepared statement. */
   execute(statement: string): Promise<unknown>;
 }
 
@@ -39,7 +39,7 @@ async function openTable(kind: "postgres" | "mysql") {
   return { database, proxy, bodies: () => runQuery(database.url, "select body from notes") };
 }
 
-/** What a client does to commit a row: the three forms in which the last word is said. */
+/** The three ways in which a client commits a row. */
 const COMMITS: Readonly<Record<string, (session: Session) => Promise<unknown>>> = {
   "a plain COMMIT": async (session) => {
     await session.query("begin");
@@ -61,7 +61,7 @@ for (const kind of ["postgres", "mysql"] as const) {
   describeOn(kind, kind, () => {
     for (const [title, commit] of Object.entries(COMMITS)) {
       describe(title, () => {
-        test("that is cut has not happened", { timeout: TIMEOUT }, async () => {
+        test("that is cut is not applied", { timeout: TIMEOUT }, async () => {
           const { proxy, bodies } = await openTable(kind);
           proxy.rule = (message) => (isCommit(message) ? "cut" : "pass");
           await expect(commit(await open(proxy.url))).rejects.toThrow();
@@ -69,7 +69,7 @@ for (const kind of ["postgres", "mysql"] as const) {
           expect(await bodies()).toEqual([]);
         });
 
-        test("that stays unanswered has happened, and the client does not know", { timeout: TIMEOUT }, async () => {
+        test("that stays unanswered is applied, and the client does not know", { timeout: TIMEOUT }, async () => {
           const { proxy, bodies } = await openTable(kind);
           proxy.rule = (message) => (isCommit(message) ? "unanswered" : "pass");
           await expect(commit(await open(proxy.url))).rejects.toThrow();
@@ -77,7 +77,7 @@ for (const kind of ["postgres", "mysql"] as const) {
           expect(await bodies()).toEqual(["once"]);
         });
 
-        test("that is the last word happens", { timeout: TIMEOUT }, async () => {
+        test("that is the last message is applied", { timeout: TIMEOUT }, async () => {
           const { proxy, bodies } = await openTable(kind);
           proxy.rule = (message) => (isCommit(message) ? "last" : "pass");
           await expect(commit(await open(proxy.url))).rejects.toThrow();
@@ -86,7 +86,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       });
     }
 
-    test("what passes is what was sent, in whichever pieces it comes", { timeout: TIMEOUT }, async () => {
+    test("messages pass unchanged, in whatever pieces they arrive", { timeout: TIMEOUT }, async () => {
       const { proxy } = await openTable(kind);
       const seen: ProxyMessage[] = [];
       proxy.rule = (message) => {
@@ -116,7 +116,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       expect(again).toEqual(seen.map(({ to: _to, connection: _connection, ...frame }) => frame));
     });
 
-    test("a hole is silent, and the connection stays", { timeout: TIMEOUT }, async () => {
+    test("a hole is silent, and the connection stays open", { timeout: TIMEOUT }, async () => {
       const { proxy, bodies } = await openTable(kind);
       proxy.rule = (message) => (message.statement?.includes("notes") === true ? "hole" : "pass");
       const session = await open(proxy.url);
@@ -125,7 +125,7 @@ for (const kind of ["postgres", "mysql"] as const) {
         () => (end = "answered"),
         () => (end = "reset"),
       );
-      // Whoever does not go by the hole has an answer by then.
+      // A connection without the hole has a response by then.
       expect(await bodies()).toEqual([]);
       expect(end).toBe("none");
       proxy.cutAll();
@@ -134,7 +134,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       expect(await bodies()).toEqual([]);
     });
 
-    test("what is delayed arrives in its order", { timeout: TIMEOUT }, async () => {
+    test("delayed messages arrive in order", { timeout: TIMEOUT }, async () => {
       const { proxy, bodies } = await openTable(kind);
       let number = 0;
       proxy.rule = () => (number++ % 3 === 0 ? { delayMs: 5 } : "pass");
@@ -144,7 +144,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       expect(await bodies()).toEqual(["a", "b", "c"]);
     });
 
-    test("after all connections were cut, new ones are served", { timeout: TIMEOUT }, async () => {
+    test("after all connections were cut, new ones are accepted", { timeout: TIMEOUT }, async () => {
       const { proxy } = await openTable(kind);
       const session = await open(proxy.url);
       proxy.cutAll();

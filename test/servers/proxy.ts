@@ -1,11 +1,11 @@
-// Stands between a client and a database server, and decides the fate of every message. Whole messages: what a rule
-// cuts, the other side has either all of or none of.
+// Proxy: between a client and a database server; a rule decides the fate of every message. Messages are complete: what a rule
+// cuts, the other side has received fully or not at all.
 //
 //   await using proxy = await startProxy(database.url);
 //   proxy.rule = (message) => (isCommit(message) ? "unanswered" : "pass");
 //
-// P1. Messages of one direction arrive in their order, whatever becomes of them.
-// P2. A hole is silent: neither side hears of what the other does, not even that it is gone.
+// proxy.P1. Messages of one direction arrive in order.
+// proxy.P2. A hole is silent: neither side learns what the other does, not even that it has disconnected.
 
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
@@ -14,36 +14,36 @@ import { wireOf, type Frame } from "./wire/wire.ts";
 
 export interface ProxyMessage extends Frame {
   readonly to: "server" | "client";
-  /** Which connection through this proxy, counted from 1. */
+  /** The number of the connection through this proxy, from 1. */
   readonly connection: number;
 }
 
 /**
  * "pass": it arrives. "cut": it does not arrive, and both sides are reset. "last": it arrives, and is the last that does.
- * "unanswered": it arrives, the client hears nothing more, and both sides are reset when the server has answered: the work
- * is done, and the client does not know. "hole": it and all that follows in this direction vanish, while the connection stays.
- * `delayMs`: it arrives later, and so does all that follows.
+ * "unanswered": it arrives, the client gets no response, and both sides are reset when the server has responded: the work
+ * is done, and the client does not know. "hole": it and everything after it in this direction is dropped; the connection stays open.
+ * `delayMs`: it arrives later, and so does everything after it.
  */
 export type Fate = "pass" | "cut" | "last" | "unanswered" | "hole" | { readonly delayMs: number };
 
 export type Rule = (message: ProxyMessage) => Fate;
 
 export interface Proxy extends AsyncDisposable {
-  /** The database's address, by way of this proxy. */
+  /** The database's address through this proxy. */
   readonly url: string;
-  /** May be changed at any time. Passes everything at first. */
+  /** May be changed at any time. Initially passes everything. */
   rule: Rule;
-  /** How many messages met each fate. */
+  /** The number of messages by fate. */
   readonly counts: Readonly<Record<"pass" | "cut" | "last" | "unanswered" | "hole" | "delay", number>>;
-  /** Where new connections are led from now on; those there are stay where they are. */
+  /** The target of new connections; existing ones stay. */
   pointTo(url: string): void;
-  /** How many connections were opened so far. */
+  /** The number of connections opened so far. */
   readonly opened: number;
-  /** Resets every connection there is; new ones are served. */
+  /** Resets every existing connection; new ones are accepted. */
   cutAll(): void;
 }
 
-/** Whether the server shall commit because of this message. */
+/** Whether this message makes the server commit. */
 export function isCommit(message: ProxyMessage): boolean {
   return message.to === "server" && /\bcommit\b/i.test(message.statement ?? "");
 }
@@ -65,7 +65,7 @@ class TcpProxy implements Proxy {
 
   constructor(url: string) {
     this.#target = new URL(url);
-    // Without it a side that says its last word could not be heard to the end.
+    // Without it, the last message of a side that half-closes could not be read.
     this.#listener = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client));
   }
 
@@ -120,7 +120,7 @@ class TcpProxy implements Proxy {
 
 type Judge = (to: "server" | "client", frame: Frame) => Fate;
 
-/** One direction: what waits behind a delay, and whether anything still arrives. */
+/** One direction: delayed messages, and whether it is still open. */
 interface Way {
   readonly to: "server" | "client";
   readonly target: Socket;
@@ -134,7 +134,7 @@ class Connection {
   readonly #server: Socket;
   readonly #judge: Judge;
   #isOver = false;
-  /** The answer that ends this connection instead of arriving. */
+  /** The response that ends this connection instead of arriving. */
   #lastAnswer: number | undefined;
 
   constructor(client: Socket, server: Socket, kind: ServerKind, judge: Judge, onEnd: () => void) {
@@ -166,7 +166,7 @@ class Connection {
     });
     source.on("end", () => this.#send(way, "end"));
     source.on("error", () => {
-      // A lost connection is lost for the other side, too; unless nothing reaches it.
+      // A lost connection is reset on the other side, too, except through a hole.
       if (!way.isHole && !this.#isOver) this.reset();
     });
     source.on("close", () => clearTimeout(way.timer));
@@ -207,7 +207,7 @@ class Connection {
     }
   }
 
-  /** A reset could overtake what was just written: whoever gets the last word gets an orderly end behind it. */
+  /** A reset could overtake a message that was just written: the receiver of the last message gets a clean end after it. */
   #sendLast(way: Way, frame: Frame): void {
     this.#isOver = true;
     const other = way.target === this.#client ? this.#server : this.#client;

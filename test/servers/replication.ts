@@ -1,4 +1,4 @@
-// Replication between two servers: how each kind of server makes a standby, follows, stops following and is promoted.
+// Replication: how each kind of server creates a standby, replicates, pauses and is promoted.
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,16 +13,16 @@ export type ReplicationMode = "async" | "sync";
 
 export interface Replication {
   startPrimary(options: ServerOptions): Promise<TestServer>;
-  /** Resolves when it follows the primary. In mode "sync", commits of the primary wait for it from then on. */
+  /** Resolves when it replicates the primary. In mode "sync", commits of the primary wait for it from then on. */
   startStandby(primary: TestServer, mode: ReplicationMode, options: ServerOptions): Promise<TestServer>;
-  /** The standby receives nothing more. What it has received it keeps, and applies. */
+  /** The standby receives nothing more. It still applies what it has received. */
   pause(standby: TestServer): Promise<void>;
   resume(standby: TestServer, primary: TestServer): Promise<void>;
-  /** Resolves when the standby has applied all that is committed on the primary now. */
+  /** Resolves when the standby has applied everything committed on the primary until now. */
   catchUp(standby: TestServer, primary: TestServer): Promise<void>;
-  /** Resolves when the standby takes writes. Its commits wait for nobody, until it gets a standby of its own. */
+  /** Resolves when the standby accepts writes. Its commits do not wait until it has its own standby. */
   promote(standby: TestServer): Promise<void>;
-  /** The server takes no more writes, and has sent all it has: for a planned change of roles. */
+  /** Makes the server read-only and waits until it has sent everything: for a planned switchover. */
   demote(primary: TestServer, standby: TestServer): Promise<void>;
 }
 
@@ -81,19 +81,19 @@ const postgres: Replication = {
     const [isPromoted] = await runQuery(standby.url, "select pg_promote(true, 60)");
     if (isPromoted !== true) throw new Error(`PostgreSQL could not be promoted:\n${standby.log().slice(-2_000)}`);
   },
-  // A clean shutdown sends everything to the standby before it ends.
+  // A clean shutdown sends everything to the standby first.
   demote: (primary) => primary.stop(),
 };
 
 const PG_MEMBER: Settings = {
-  // A standby that was away for a while still finds what it missed.
+  // A standby that was disconnected for a while can still catch up.
   wal_keep_size: "1GB",
   wal_retrieve_retry_interval: "200ms",
 };
 
 let serverId = 0;
 
-/** Every server has a number of its own: a server skips what it believes to have written itself. */
+/** Every server needs its own number: a server skips changes with its own number. */
 function mariadbMember(): Settings {
   serverId += 1;
   return {
@@ -105,7 +105,7 @@ function mariadbMember(): Settings {
     "slave-net-timeout": 4,
     "rpl-semi-sync-slave-enabled": 1,
     "rpl-semi-sync-master-wait-point": "AFTER_SYNC",
-    // By default a primary gives up its standby after 10 s and acknowledges without it.
+    // By default a primary waits 10 s for its standby and then acknowledges without it.
     "rpl-semi-sync-master-timeout": 3_600_000,
   };
 }
@@ -128,7 +128,7 @@ async function waitForGtid(standby: TestServer, gtid: string): Promise<void> {
 
 const mysql: Replication = {
   startPrimary: (options) => startServer("mysql", withSettings(options, mariadbMember())),
-  // It begins as empty as the primary did, and repeats all that the primary has logged since.
+  // It starts as empty as the primary did, and replays everything the primary has logged since.
   startStandby: async (primary, mode, options) => {
     const standby = await startServer("mysql", withSettings(options, { ...mariadbMember(), "read-only": 1 }));
     await standby.run(

@@ -1,9 +1,9 @@
-// One question to a database, for tests of servers.
+// Run query: one query on a database, for tests of servers.
 
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { Client } from "pg";
 
-/** The first column of what a query answers. */
+/** The first column of the result. */
 export async function runQuery(url: string, query: string): Promise<readonly unknown[]> {
   if (url.startsWith("mysql:")) {
     const connection = await createConnection(url);

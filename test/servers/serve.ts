@@ -1,5 +1,5 @@
-// A server for whoever cannot import this folder: `node test/servers/serve.ts postgres` starts one and prints a line of
-// JSON about it. It lives until the input is closed, or this process is ended.
+// Serve: a server for other programs: `node test/servers/serve.ts postgres` starts one and prints a line of
+// JSON about it. It runs until the input is closed or this process ends.
 
 import { whyNot, type ServerKind } from "./kinds.ts";
 import { startServer } from "./server.ts";

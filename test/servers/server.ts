@@ -1,5 +1,5 @@
-// One real server: in a folder of its own, by default on the disk for temporary files, on a free loopback port, at the
-// durability it would have in production. Its keeper ends it with the process that started it.
+// Server: one real server, in its own folder (by default in the temporary directory), on a free loopback port, with
+// production's durability. Its supervisor ends it with the process that started it.
 
 import { execFileSync } from "node:child_process";
 import { hash } from "node:crypto";
@@ -11,16 +11,16 @@ import { freePort, SupervisedProcess, type Command } from "./supervised-process.
 import { KINDS, versionOn, whyNot, type ServerKind, type Settings } from "./kinds.ts";
 
 export interface ServerOptions {
-  /** The server's own settings, by its own names: `{ fsync: "off" }`, `{ "innodb-flush-log-at-trx-commit": 2 }`. */
+  /** Settings of the server, by their names: `{ fsync: "off" }`, `{ "innodb-flush-log-at-trx-commit": 2 }`. */
   readonly settings?: Settings;
-  /** The folder in which the server's folder is made: `fastFolder()`, or a file system that can be filled. */
+  /** The parent folder of the server's folder: `fastFolder()`, or a file system that can be filled. */
   readonly under?: string;
   /** A program that runs the server: `["strace", "-f", …]`. */
   readonly wrap?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** A free one by default. A server that takes the place of another takes its port as well. */
+  /** A free port by default. A server that replaces another one uses its port. */
   readonly port?: number;
-  /** What makes its first files, when it does not begin empty: `pg_basebackup` for a standby. */
+  /** Creates its initial files, if it does not start empty: `pg_basebackup` for a standby. */
   readonly makeData?: (data: string) => Command;
 }
 
@@ -28,28 +28,28 @@ export interface TestServer extends AsyncDisposable {
   readonly kind: ServerKind;
   readonly version: string;
   readonly port: number;
-  /** Of the database that is always there. Stays the same when the server is started again. */
+  /** The address of the default database. Stays the same after a restart. */
   readonly url: string;
   readonly folder: string;
-  /** Of the process that the others descend from; undefined while it does not run. */
+  /** The pid of the main process; undefined while it does not run. */
   readonly pid: number | undefined;
   /** The address of another database on this server. */
   urlOf(database: string): string;
-  /** Runs statements on the database that is always there. */
+  /** Runs statements on the default database. */
   run(...statements: readonly string[]): Promise<void>;
-  /** Sends a signal to all of its processes: SIGSTOP makes it deaf, SIGCONT lets it go on. */
+  /** Sends a signal to all of its processes: SIGSTOP suspends it, SIGCONT resumes it. */
   signal(signal: NodeJS.Signals): void;
   /** SIGKILL to all of its processes at once; resolves when none is left. */
   kill(): Promise<void>;
   /** A clean shutdown. */
   stop(): Promise<void>;
-  /** Starts it again on the data it left, with other settings if they are given. */
+  /** Restarts it on its data, with other settings if given. */
   start(settings?: Settings): Promise<void>;
-  /** What it has said so far. */
+  /** Its log so far. */
   log(): string;
 }
 
-/** A server for the caller alone, which may be killed. Ends with `await using`, or with this process. */
+/** Starts a private server, which may be killed. It ends with `await using`, or with this process. */
 export async function startServer(kind: ServerKind, options: ServerOptions = {}): Promise<TestServer> {
   const obstacle = whyNot(kind);
   if (obstacle !== undefined) throw new Error(obstacle);
@@ -144,7 +144,7 @@ class KeptServer implements TestServer {
     return join(this.folder, "data");
   }
 
-  /** Making the first files takes seconds, copying them does not: they are kept from run to run. */
+  /** Creating the initial files takes seconds, copying them does not: they are kept from run to run. */
   async #template(): Promise<string> {
     const kind = KINDS[this.kind];
     const how = kind.initialise("").args.join(" ");
@@ -159,7 +159,7 @@ class KeptServer implements TestServer {
     try {
       renameSync(join(draft, "data"), made);
     } catch (error) {
-      // Somebody else was first.
+      // Another process was first.
       if (!existsSync(made)) throw error;
     }
     rmSync(draft, { recursive: true, force: true });
@@ -172,8 +172,8 @@ const TEMPLATES = fileURLToPath(new URL("../../.reprise/servers", import.meta.ur
 const MEMORY = "/dev/shm";
 
 /**
- * A folder in memory where the machine has room for one, else the one for temporary files. What a killed process wrote is
- * still there, and the server syncs as it would on a disk; but syncing costs nothing, which on a busy disk is a tenth.
+  * A folder in memory if the machine has room for one, else the temporary directory. What a killed process wrote is
+  * kept, and the server syncs as on a disk, but a sync costs nothing: tests take a tenth of the time on a busy disk.
  */
 export function fastFolder(): string {
   if (!existsSync(MEMORY)) return tmpdir();

@@ -22,21 +22,21 @@ const DURABLE: Readonly<Record<ServerKind, readonly (readonly [query: string, an
 
 for (const kind of ["postgres", "mysql"] as const) {
   describeOn(kind, kind, () => {
-    test("the shared server answers, at the durability of production", { timeout: TIMEOUT }, async () => {
+    test("the shared server runs with production's durability", { timeout: TIMEOUT }, async () => {
       const { url, version } = await sharedServer(kind);
       expect((await runQuery(url, "select version()"))[0]).toContain(version);
       for (const [query, answer] of DURABLE[kind])
         expect([query, await runQuery(url, query)]).toEqual([query, [answer]]);
     });
 
-    test("every process of a test run is given the same server", { timeout: TIMEOUT }, async () => {
+    test("every process of a test run gets the same server", { timeout: TIMEOUT }, async () => {
       const module = JSON.stringify(import.meta.resolve("./shared-servers.ts"));
       const script = `import(${module}).then(async (it) => console.log((await it.sharedServer("${kind}")).url))`;
       const child = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
       expect(child.stdout.trim()).toBe((await sharedServer(kind)).url);
     });
 
-    test("two fresh databases are separate, and gone when their tests are over", { timeout: TIMEOUT }, async () => {
+    test("two fresh databases are separate, and dropped after their tests", { timeout: TIMEOUT }, async () => {
       const { url } = await sharedServer(kind);
       const names: string[] = [];
       {
@@ -59,7 +59,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       await expect(runQuery(database.url, "select 1")).rejects.toThrow(database.name);
     });
 
-    test("text is not compared as bytes unless that is asked for", { timeout: TIMEOUT }, async () => {
+    test("text is not compared as bytes by default", { timeout: TIMEOUT }, async () => {
       await using database = await freshDatabase(kind);
       await database.run("create table notes (body varchar(9))", "insert into notes values ('B'), ('a')");
       expect(await runQuery(database.url, "select body from notes order by body")).toEqual(["a", "B"]);

@@ -1,5 +1,5 @@
-// A program in a folder of its own, on a free loopback port. Its keeper ends it, and removes the folder, when the process
-// that started it is gone.
+// SupervisedProcess: a program in its own folder, on a free loopback port. Its supervisor ends it and deletes the folder when the
+// process that started it has ended.
 
 import { fork, type ChildProcess } from "node:child_process";
 import { randomInt } from "node:crypto";
@@ -19,26 +19,26 @@ export interface Command {
 }
 
 export interface ProcessOptions {
-  /** For messages and for the folder's name. */
+  /** For messages and the folder's name. */
   readonly name: string;
-  /** Who runs it where tests are run by root: the first account that exists. */
+  /** The account that runs it when tests run as root: the first one that exists. */
   readonly accounts: readonly string[];
   /** For a clean shutdown. */
   readonly stopSignal: NodeJS.Signals;
-  /** For an end without ceremony that leaves nothing on the machine. */
+  /** For a fast end that leaves nothing on the machine. */
   readonly endSignal: NodeJS.Signals;
-  /** The folder in which its folder is made. */
+  /** The parent folder of its folder. */
   readonly under?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** For the slowest of machines. */
+/** Enough for slow machines. */
 const READY_MS = 120_000;
 
 export class SupervisedProcess implements AsyncDisposable {
   readonly folder: string;
   readonly account: Account | undefined;
-  /** Of the process that the others descend from; undefined while it does not run. */
+  /** The pid of the main process; undefined while it does not run. */
   pid: number | undefined;
 
   readonly #options: ProcessOptions;
@@ -50,7 +50,7 @@ export class SupervisedProcess implements AsyncDisposable {
     this.#options = options;
     this.account = accountFor(options.accounts);
     this.folder = mkdtempSync(join(options.under ?? tmpdir(), `reprise-${options.name.toLowerCase()}-`));
-    // Its own account must be able to enter.
+    // The server's account must be able to enter.
     chmodSync(this.folder, 0o755);
     if (this.account !== undefined) chownSync(this.folder, this.account.uid, this.account.gid);
     const program = fileURLToPath(new URL(`./supervisor${extname(import.meta.url)}`, import.meta.url));
@@ -58,7 +58,7 @@ export class SupervisedProcess implements AsyncDisposable {
     this.#letGo();
   }
 
-  /** Starts a program as this process; it has started when the promise resolves, and may not be ready yet. */
+  /** Starts a program; it may not be ready yet when the promise resolves. */
   async launch({ command, args }: Command): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     const ended = Promise.withResolvers<string>();
@@ -77,14 +77,14 @@ export class SupervisedProcess implements AsyncDisposable {
     this.pid = await this.#hold(promise);
   }
 
-  /** Runs a program to its end, in place of this process. */
+  /** Runs a program to its end. */
   async runToEnd(what: string, command: Command): Promise<void> {
     await this.launch(command);
     const end = await this.#hold(this.#ended);
     if (end !== "code 0") throw new Error(`${this.#options.name} could not ${what} (${end}):\n${this.log()}`);
   }
 
-  /** Asks until the answer is no error. */
+  /** Repeats the check until it does not throw. */
   async untilReady(ask: () => Promise<unknown>): Promise<void> {
     const giveUpAt = performance.now() + READY_MS;
     let problem: unknown;
@@ -132,7 +132,7 @@ export class SupervisedProcess implements AsyncDisposable {
     await this.#hold(exited);
   }
 
-  /** This process may end while a server runs, but not while it waits for one. */
+  /** This process may end while a server runs, but not while it waits for it. */
   async #hold<T>(waiting: Promise<T>): Promise<T> {
     this.#holds += 1;
     this.#supervisor.ref();
@@ -161,7 +161,7 @@ export interface Account {
   readonly gid: number;
 }
 
-/** Servers refuse to be root. Whoever else runs the tests runs the server, too. */
+/** Servers refuse to run as root. Another user who runs the tests also runs the server. */
 function accountFor(names: readonly string[]): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const lines = readFileSync("/etc/passwd", "utf8").split("\n");
@@ -172,7 +172,7 @@ function accountFor(names: readonly string[]): Account | undefined {
   throw new Error(`Expected one of the accounts ${names.join(", ")} on this machine; a server does not run as root.`);
 }
 
-/** Below the ports that the system gives to outgoing connections: it must still be free when a server starts again. */
+/** Below the ephemeral ports: it must still be free when a server restarts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000);

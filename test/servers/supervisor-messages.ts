@@ -1,4 +1,4 @@
-// What an owner and its keeper say to each other.
+// Supervisor messages: the protocol between a process and its supervisor.
 
 export interface Launch {
   readonly command: string;
@@ -6,7 +6,7 @@ export interface Launch {
   readonly env: NodeJS.ProcessEnv;
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;
-  /** What makes it leave at once, without a trace on the machine. */
+  /** The signal that ends it at once and leaves nothing on the machine. */
   readonly endSignal: NodeJS.Signals;
 }
 
@@ -17,5 +17,5 @@ export type FromSupervisor =
   | { readonly exited: number; readonly how: string }
   | { readonly failed: string };
 
-/** In the server's folder: all it says. */
+/** The log file in the server's folder. */
 export const LOG = "log.txt";

@@ -1,8 +1,8 @@
-// The process between a test and a server: it starts the server, and ends it and removes its folder when the test's
-// process is gone, however that went. It has a session of its own, so that what ends a test run does not end it first.
+// Supervisor: the process between a test and a server. It starts the server, and ends it and deletes its folder when the test's
+// process has ended, for whatever reason. It has its own session, so that signals to the test run do not end it first.
 //
-// K1. Nothing it started outlives its owner: the channel between them closes with the owner.
-// K2. The folder is removed only when no process of the server is left.
+// supervisor.K1. Nothing it started outlives its owner: the channel between them closes with the owner.
+// supervisor.K2. The folder is deleted only when no process of the server is left.
 
 import { spawn } from "node:child_process";
 import { closeSync, openSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LOG, type FromSupervisor, type Launch, type ToSupervisor } from "./supervisor-messages.ts";
 import { isAlive, signalTree } from "./processes.ts";
 
-/** Long enough to leave in good order on a busy machine. */
+/** Enough for a clean shutdown on a busy machine. */
 const END_MS = 10_000;
 
 const folder = process.argv[2]!;
@@ -34,7 +34,7 @@ function start({ command, args, env, uid, gid, endSignal }: Launch): void {
 }
 
 function send(message: FromSupervisor): void {
-  // Nobody may be left to hear it.
+  // The owner may have ended.
   if (process.connected) process.send!(message, () => undefined);
 }
 
@@ -46,14 +46,14 @@ async function end(): Promise<never> {
     const giveUpAt = performance.now() + END_MS;
     while (tree.some(isAlive) && performance.now() < giveUpAt) await sleep(5);
     const rest = tree.flatMap((each) => signalTree(each, "SIGKILL"));
-    // Ended is not enough: only when this process has noticed does nothing stay behind.
+    // Wait until this process has reaped them, so that nothing is left.
     while (running !== undefined || rest.some(isAlive)) await sleep(5);
   }
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   process.exit(0);
 }
 
-// Signals to the test run are for the test run: the channel says whether it obeyed.
+// Signals to the test run are ignored here: the channel shows whether the test run has ended.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 process.on("disconnect", () => void end());
 process.on("message", (message: ToSupervisor) => {

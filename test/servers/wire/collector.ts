@@ -1,4 +1,4 @@
-/** Collects bytes until a frame is whole. `sizeOf` answers undefined while it cannot know. */
+/** Collects bytes until a frame is complete. `sizeOf` returns undefined while the size is unknown. */
 export class Collector {
   #rest: Buffer = Buffer.alloc(0);
 

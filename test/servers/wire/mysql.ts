@@ -1,5 +1,5 @@
-// MySQL's protocol: packets of a length, a number within their exchange, and a body. Nothing marks the end of an answer;
-// it must be read to be found.
+// MySQL's protocol: packets of a length, a sequence number, and a body. Nothing marks the end of a response;
+// it must be parsed to be found.
 
 import { Collector } from "./collector.ts";
 import type { Frame, Wire } from "./wire.ts";
@@ -9,7 +9,7 @@ const COMMANDS: ReadonlyMap<number, string> = new Map([
   [0x16, "prepare"],
   [0x17, "execute"],
 ]);
-/** Quit, and what is said about a prepared statement without waiting for an answer. */
+/** Commands without a response. */
 const UNANSWERED = new Set([0x01, 0x18, 0x19]);
 
 const DEPRECATE_EOF = 1 << 24;
@@ -33,7 +33,7 @@ export class MysqlWire implements Wire {
 
   toServer(bytes: Buffer): readonly Frame[] {
     return Array.from(this.#fromClient.take(bytes, packetSize), (frame) =>
-      // Only a command is the first of its exchange; the rest is about who the client is.
+      // Only a command starts an exchange; the rest is authentication.
       frame[3] === 0 ? this.#command(frame) : this.#greeting(frame),
     );
   }
@@ -77,12 +77,12 @@ export class MysqlWire implements Wire {
   }
 }
 
-/** Reads one answer, packet by packet. */
+/** Reads one response, packet by packet. */
 class AnswerReader {
   readonly #isPrepare: boolean;
   readonly #hasNoEof: boolean;
   #state: "head" | "definitions" | "rows" = "head";
-  /** Packets until the state ends. */
+  /** Remaining packets of this state. */
   #left = 0;
 
   constructor(type: string, hasNoEof: boolean) {
@@ -124,7 +124,7 @@ class AnswerReader {
   }
 }
 
-/** Behind two numbers of varying length an OK packet says whether another result follows. */
+/** After two length-encoded numbers, an OK packet has a flag for further results. */
 function hasMore(body: Buffer): boolean {
   const affected = lengthAt(body, 1);
   const { next } = lengthAt(body, affected.next);

@@ -1,10 +1,10 @@
-// PostgreSQL's protocol, version 3: a letter, a length, a body. An answer ends with "Z", which follows each "Q" and "S".
+// PostgreSQL's protocol, version 3: a letter, a length, a body. A response ends with "Z", which follows each "Q" and "S".
 
 import { Collector } from "./collector.ts";
 import type { Frame, Wire } from "./wire.ts";
 
 const OLDEST_PROTOCOL = 3 << 16;
-/** What a client may ask before it says who it is; the answer is one letter without a length. */
+/** Requests before authentication; the response is one letter without a length. */
 const ASKS_FOR_ENCRYPTION = new Set([80_877_103, 80_877_104]);
 
 export class PostgresWire implements Wire {
@@ -34,7 +34,7 @@ export class PostgresWire implements Wire {
     });
   }
 
-  /** What comes before the first letter. The whole of it is answered by the first "Z". */
+  /** The startup messages, before the first letter. The first "Z" answers all of them. */
   #greeting(bytes: Buffer): Frame {
     const code = bytes.readInt32BE(4);
     if (ASKS_FOR_ENCRYPTION.has(code)) this.#letters += 1;
@@ -57,7 +57,7 @@ export class PostgresWire implements Wire {
   }
 }
 
-/** The length that stands behind `skip` bytes counts itself, but not those. */
+/** The length after `skip` bytes includes itself, but not those. */
 function sizeAt(rest: Buffer, skip: number): number | undefined {
   return rest.length < skip + 4 ? undefined : skip + rest.readInt32BE(skip);
 }

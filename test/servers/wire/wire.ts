@@ -1,4 +1,4 @@
-// Where messages begin and end, and which statement a message makes the server run. Knows just enough for a proxy: no
+// Wire: finds message boundaries and the statement of each message. Just enough for a proxy: no
 // encryption, no compression.
 
 import type { ServerKind } from "../kinds.ts";
@@ -9,13 +9,13 @@ export interface Frame {
   readonly bytes: Buffer;
   /** PostgreSQL: the letter of the message. MySQL: "query", "prepare", "execute" for those commands, else "". */
   readonly type: string;
-  /** The statement that the server shall run because of this message; of a prepared one its text. */
+  /** The statement that this message makes the server run; for a prepared one, its text. */
   readonly statement?: string | undefined;
-  /** To the server: which of its answers, counted from 1, this message belongs to. To the client: which one it completes. */
+  /** To the server: the number of its response, from 1. To the client: the number of the response it completes. */
   readonly answer?: number | undefined;
 }
 
-/** Both directions of one connection. Each call answers the frames which the bytes complete. */
+/** Both directions of one connection. Each call returns the frames that the bytes complete. */
 export interface Wire {
   toServer(bytes: Buffer): readonly Frame[];
   toClient(bytes: Buffer): readonly Frame[];
