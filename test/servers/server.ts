@@ -172,8 +172,8 @@ const TEMPLATES = fileURLToPath(new URL("../../.reprise/servers", import.meta.ur
 const MEMORY = "/dev/shm";
 
 /**
-  * A folder in memory if the machine has room for one, else the temporary directory. What a killed process wrote is
-  * kept, and the server syncs as on a disk, but a sync costs nothing: tests take a tenth of the time on a busy disk.
+ * A folder in memory if the machine has room for one, else the temporary directory. What a killed process wrote is
+ * kept, and the server syncs as on a disk, but a sync costs nothing: tests take a tenth of the time on a busy disk.
  */
 export function fastFolder(): string {
   if (!existsSync(MEMORY)) return tmpdir();
