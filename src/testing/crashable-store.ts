@@ -9,10 +9,10 @@ import type { OutcomeOf, Store, TransactOutcome, Write } from "../kernel/index.t
 /** Called for each batch of writes; returns the outcomes of `apply`, or never resolves. */
 export type WriteInterceptor = (apply: () => Promise<readonly unknown[]>) => Promise<readonly unknown[]>;
 
-/** What a store is pending and answers later. */
+/** The methods that answer with a promise and write nothing. */
 type AsyncMethod = Exclude<
   keyof Store,
-  "kind" | "now" | "write" | "transact" | "pollChanges" | "takeNotice" | "onNotice" | "pollsApart" | "overlap"
+  "kind" | "now" | "write" | "transact" | "pollChanges" | "takeNotice" | "onNotice" | "pollsSeparately" | "pipeline"
 >;
 
 export interface CrashableStore {

@@ -183,7 +183,7 @@ export class Claimer {
   }
 
   get #claimLimit(): number {
-    return this.#host.pump.pollsApart ? REMOTE_CLAIM_LIMIT : CLAIM_LIMIT;
+    return this.#host.pump.pollsSeparately ? REMOTE_CLAIM_LIMIT : CLAIM_LIMIT;
   }
 
   #tokens(count: number, atMost = this.#claimLimit): string[] {

@@ -68,7 +68,7 @@ export class Pump {
   readonly #store: Store;
   readonly #timers: Timers;
   readonly #listener: PumpListener;
-  readonly #overlap: NonNullable<Store["pipeline"]>;
+  readonly #pipeline: NonNullable<Store["pipeline"]>;
   #submitted: SubmittedWrite[] = [];
   /** pump.P6. Polls to write after the next batch, and those being written. */
   #polls: SubmittedWrite[] = [];
@@ -91,7 +91,7 @@ export class Pump {
     this.#store = store;
     this.#timers = timers;
     this.#listener = listener;
-    this.#overlap = store.pipeline ?? { batches: 1, writes: 1, transactions: 1 };
+    this.#pipeline = store.pipeline ?? { batches: 1, writes: 1, transactions: 1 };
   }
 
   /** Adds a write to the next batch. */
@@ -104,13 +104,13 @@ export class Pump {
   }
 
   /** pump.P6 */
-  get pollsApart(): boolean {
+  get pollsSeparately(): boolean {
     return this.#store.pollsSeparately === true;
   }
 
   /** pump.P6. Like `submit`, for writes that poll for work. */
   poll<W extends Write>(write: W): Promise<OutcomeOf<W>> {
-    if (!this.pollsApart) return this.submit(write);
+    if (!this.pollsSeparately) return this.submit(write);
     return new Promise((resolve, reject) => {
       if (this.#stopped) return reject(closedError());
       this.#polls.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
@@ -258,7 +258,7 @@ export class Pump {
   #mayStartBatch(): boolean {
     if (this.#isExclusive) return false;
     if (this.#batchesInFlight.size === 0) return true;
-    const { batches, writes } = this.#overlap;
+    const { batches, writes } = this.#pipeline;
     if (this.#batchesInFlight.size >= batches || this.#dirty.size + this.#submitted.length < writes) return false;
     if (this.#flushWaiters.length > 0) return false;
     for (const run of this.#dirty) if (run.hasTransaction) return false;
@@ -267,7 +267,7 @@ export class Pump {
 
   /** pump.P3. Takes all pending writes, or half of them when a second batch may start at once. */
   #planBatch(): Batch {
-    const { batches, writes } = this.#overlap;
+    const { batches, writes } = this.#pipeline;
     const isShared = batches > 1 && this.#batchesInFlight.size === 0 && !this.#isExclusive;
     const isHalf = isShared && this.#dirty.size + this.#submitted.length >= 2 * writes;
     const share = isHalf ? 0.5 : 1;
@@ -314,7 +314,7 @@ export class Pump {
   async #writeBatch(batch: Batch, waiters: readonly (() => void)[], transacting: readonly HotRun[]): Promise<void> {
     const { runs, turns, submitted, writes } = batch;
     this.#batchesInFlight.add(batch);
-    invariant(this.#batchesInFlight.size <= this.#overlap.batches, "no more batches in flight than the store allows");
+    invariant(this.#batchesInFlight.size <= this.#pipeline.batches, "no more batches in flight than the store allows");
     invariant(!this.#isExclusive || this.#batchesInFlight.size === 1, "an exclusive batch is the only one in flight");
     let outcomes: readonly Outcome[] | undefined;
     let failure: unknown;
@@ -375,7 +375,7 @@ export class Pump {
     const left = [...runs];
     const until = this.#store.now() + TRANSACT_MS;
     do {
-      const some = left.splice(0, this.#overlap.transactions);
+      const some = left.splice(0, this.#pipeline.transactions);
       await Promise.all(some.map((run) => this.#listener.transact(run)));
     } while (left.length > 0 && !this.#stopped && this.#store.now() < until);
     this.#isExclusive = false;

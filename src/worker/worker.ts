@@ -417,7 +417,7 @@ export class Worker {
 
   readonly #onChanged = (notice: ChangeNotice | undefined): void => {
     if (notice !== undefined) this.#claimer.onNotice(notice);
-    else if (this.pump.pollsApart) this.#claimer.requestAll();
+    else if (this.pump.pollsSeparately) this.#claimer.requestAll();
     else this.wake();
     if (notice?.work.has("schedules") !== false) this.#schedules.poll();
     if (notice === undefined && !this.works) this.#store.checkHistory?.().catch((error) => this.#log.report(error));

@@ -47,7 +47,7 @@ export function processStore(raw: Store, instance: ProcessInstance, passage: Pas
     return call;
   };
   const pass = async (method: string, args: readonly unknown[]): Promise<unknown> => {
-    const { loop: loop } = instance;
+    const { loop } = instance;
     if (loop.isDead) return NEVER;
     const isWrite = method === "write" ? !(args[0] as readonly Write[]).every(isPoll) : WRITES.has(method);
     await passage.before(method, isWrite);
@@ -125,7 +125,7 @@ export function isIdle(write: Write, outcome: Outcome): boolean {
 }
 
 /** A failure of a disk or a network: the caller cannot know the outcome. */
-export function failed({ loop: loop }: ProcessInstance, what: string): RepriseError {
+export function failed({ loop }: ProcessInstance, what: string): RepriseError {
   loop.log(`${what} fails`);
   return new RepriseError("STORE_IO", `${what}: simulated failure.`);
 }

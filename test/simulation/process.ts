@@ -109,7 +109,7 @@ export class SimProcess {
     const random = randomOf(stream(seed, `ids ${this.name} ${this.#starts}`), loop);
     const instance: ProcessInstance = {
       name: this.name,
-      loop: loop,
+      loop,
       random,
       die: (why) => this.#loop === loop && this.kill(why),
     };
@@ -155,7 +155,7 @@ export class SimProcess {
     if (this.#loop === loop) this.kill("closed");
   }
 
-  #newCore(store: Store, { loop: loop, random }: ProcessInstance): EngineCore {
+  #newCore(store: Store, { loop, random }: ProcessInstance): EngineCore {
     const { program, leaseMs, concurrency, warned, seed, workMs } = this.#host;
     const chance = stream(seed, `work ${this.name} ${this.#starts}`);
     const machine: Machine = { chance, work: () => loop.sleep(workMs(chance)) };

@@ -28,7 +28,7 @@ export interface RemoteHost extends StoresHost {
 }
 
 export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
-  const { loop: loop, random, chance } = host;
+  const { loop, random, chance } = host;
   const server = new SimServer(host.isolation, () => loop.clock.now());
   const history = host.faults.intensity.has("rollback")
     ? server.database.keepHistory(() => loop.clock.monotonic())
@@ -90,7 +90,7 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
 
 /** The network between a process and the database. Work in the database takes time also while the process is paused. */
 function wireOf(host: RemoteHost, instance: ProcessInstance): SimWire {
-  const { faults, loop: loop } = host;
+  const { faults, loop } = host;
   const lost = (where: string): ConnectionError => {
     instance.loop.log(`connection lost ${where}`);
     return new ConnectionError("lost");

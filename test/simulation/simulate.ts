@@ -247,7 +247,7 @@ class World {
   #calmDown(): void {
     this.loop.log("quiet from now on");
     this.faults.isQuiet = true;
-    for (const { loop: loop } of this.#processes) if (loop !== undefined) this.#resume(loop);
+    for (const { loop } of this.#processes) if (loop !== undefined) this.#resume(loop);
   }
 
   async #comeToRest({ calm }: SimStores, client: Client): Promise<void> {

@@ -18,7 +18,7 @@ const NOTICED_METHODS: ReadonlySet<string> = new Set(["transact", "registerWorke
 const BACK_UP_EVERY_MS = 400;
 
 export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
-  const { loop: loop, random } = host;
+  const { loop, random } = host;
   const file = host.faults.intensity.has("rollback") ? new SharedFile() : undefined;
   const openRaw = ({
     timers,
@@ -117,7 +117,7 @@ class SharedFile implements Disposable {
   }
 }
 
-async function backUpNowAndThen({ loop: loop, faults }: StoresHost, file: SharedFile): Promise<void> {
+async function backUpNowAndThen({ loop, faults }: StoresHost, file: SharedFile): Promise<void> {
   while (!faults.isQuiet) {
     file.history?.backUp(loop.clock.monotonic());
     await loop.sleep(BACK_UP_EVERY_MS);

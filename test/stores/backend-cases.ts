@@ -1,4 +1,4 @@
-// What every backend promises (src/stores/remote/backend.ts), as plain data: run on each database, and on the simulated one.
+// Backend cases: the guarantees of every backend (src/stores/remote/backend.ts) as plain data, run on each database and on the simulated one.
 
 import assert from "node:assert/strict";
 import {
@@ -35,7 +35,7 @@ async function written(connection: Connection, changes: readonly Change[]): Prom
   assert.equal(await connection.commit((lastBatch += 1), 0, changes), "committed");
 }
 
-/** Outside of any transaction, payloads as text. */
+/** Reads outside a transaction; payloads as text. */
 async function readOne(connection: Connection, query: Query): Promise<readonly WireRow[]> {
   const [answer = []] = await connection.read([query]);
   return answer.map(readable);
@@ -66,14 +66,14 @@ const headTo = (run: number, head: number): Change => ({
   rows: [{ run, head }],
 });
 
-/** Whether it has not answered before everything that could answer by itself has. */
+/** Whether the promise is still pending after other calls have settled. */
 async function isWaiting(answer: Promise<unknown>, connection: Connection): Promise<boolean> {
   let isSettled = false;
   const settle = (): void => {
     isSettled = true;
   };
   answer.then(settle, settle);
-  // Round trips on another connection: the time in which the other would have answered.
+  // Round trips on another connection: in that time the other one would have responded.
   for (let trip = 0; trip < 20; trip += 1) await connection.read([{ kind: "count", table: "meta", where: [] }]);
   return !isSettled;
 }
@@ -86,7 +86,7 @@ async function expectLost(act: Promise<unknown>): Promise<void> {
 
 const READING: readonly BackendCase[] = [
   {
-    name: "what is inserted is read back as it was: numbers, texts, bytes and nulls",
+    name: "inserted numbers, texts, bytes and nulls are read back unchanged",
     async run({ connect }) {
       const connection = await connect();
       const bytes = Buffer.from([0, 255, 10, 92, 39, 128]);
@@ -136,7 +136,7 @@ const READING: readonly BackendCase[] = [
         const row: WireRow = Object.fromEntries(
           columns.map(([column, { type }], index) => [column, type === "int" ? 700 + index : `v${index}`]),
         );
-        // As little as a row can have.
+        // The smallest possible row.
         const bareWith = (int: number, text: string): WireRow =>
           Object.fromEntries(
             columns.map(([column, { type, nullable }]) => [column, nullable ? null : type === "int" ? int : text]),
@@ -173,7 +173,7 @@ const READING: readonly BackendCase[] = [
     },
   },
   {
-    name: "conditions choose rows, and an order and a limit are kept",
+    name: "conditions select rows, and order and limit apply",
     async run({ connect }) {
       const connection = await connect();
       await put(connection, "queue", [
@@ -240,7 +240,7 @@ const READING: readonly BackendCase[] = [
     },
   },
   {
-    name: "texts are told apart, compared and ordered byte by byte",
+    name: "texts are distinguished, compared and ordered by bytes",
     async run({ connect }) {
       const connection = await connect();
       // "\uffff" before "\u{10000}": the order of bytes, which is not that of UTF-16.
@@ -276,7 +276,7 @@ const READING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a lookup answers each row that is there once, in the order of the key",
+    name: "a lookup returns each existing row once, in key order",
     async run({ connect }) {
       const connection = await connect();
       await put(connection, "runs", [runRow(3), runRow(1), runRow(2, { definition: "mail" }), runRow(10)]);
@@ -317,7 +317,7 @@ const READING: readonly BackendCase[] = [
     },
   },
   {
-    name: "rows are counted, by group, with the least and the most, and no further than asked",
+    name: "rows are counted, by group, with the smallest and largest value, and up to a limit",
     async run({ connect }) {
       const connection = await connect();
       const none = { kind: "count", table: "queue", where: [] } as const;
@@ -392,7 +392,7 @@ const READING: readonly BackendCase[] = [
     },
   },
   {
-    name: "several queries are answered in their order, in a transaction and outside",
+    name: "several queries return their results in order, in a transaction and outside",
     async run({ connect }) {
       const connection = await connect();
       await put(connection, "runs", [runRow(1), runRow(2)]);
@@ -412,7 +412,7 @@ const READING: readonly BackendCase[] = [
     },
   },
   {
-    name: "the same query about many is answered for each of them",
+    name: "the same query for many runs returns a result for each",
     async run({ connect }) {
       const connection = await connect();
       const numbers = Array.from({ length: 12 }, (_, index) => index + 1);
@@ -481,7 +481,7 @@ const READING: readonly BackendCase[] = [
 
 const WRITING: readonly BackendCase[] = [
   {
-    name: "updates and deletes touch the rows they name and the columns they name",
+    name: "updates and deletes change only the given rows and columns",
     async run({ connect }) {
       const connection = await connect();
       await put(connection, "runs", [runRow(1), runRow(2), runRow(3)]);
@@ -504,7 +504,7 @@ const WRITING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a row that is not as expected: nothing of the commit is written",
+    name: "a commit with a row that differs from what is expected writes nothing",
     async run({ backend, connect }) {
       const connection = await connect();
       await put(connection, "runs", [runRow(1, { turn_token: "mine" }), runRow(2)]);
@@ -549,7 +549,7 @@ const WRITING: readonly BackendCase[] = [
         expect: ["head"],
         old: [{ head: 1 }],
       });
-      // In the order of the rows, whatever that is.
+      // In the order of the rows.
       await written(connection, [
         {
           change: "update",
@@ -582,7 +582,7 @@ const WRITING: readonly BackendCase[] = [
     },
   },
   {
-    name: "what is there already is not written again, and nothing beside it",
+    name: "a commit that inserts an existing row writes nothing",
     async run({ connect }) {
       const connection = await connect();
       await put(connection, "runs", [runRow(1)]);
@@ -604,7 +604,7 @@ const WRITING: readonly BackendCase[] = [
     },
   },
   {
-    name: "of two that insert the same row at the same time one finds that it is there",
+    name: "of two concurrent inserts of the same row one is a conflict",
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       const changes: readonly Change[] = [{ change: "insert", table: "runs", rows: [runRow(1)] }];
@@ -617,7 +617,7 @@ const WRITING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a commit without changes is stamped too",
+    name: "a commit without changes is stamped, too",
     async run({ backend, connect }) {
       const [connection, looker] = [await connect(), await connect()];
       assert.equal(await connection.commit(41, 7, []), "committed");
@@ -634,7 +634,7 @@ const WRITING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a large batch is written and read whole",
+    name: "a large batch is written and read completely",
     async run({ connect }) {
       const connection = await connect();
       const numbers = Array.from({ length: 5_000 }, (_, index) => index + 1);
@@ -676,7 +676,7 @@ const WRITING: readonly BackendCase[] = [
 
 const LOCKING: readonly BackendCase[] = [
   {
-    name: "who asks for a locked row waits, and then sees what was committed",
+    name: "a query that locks a locked row waits, then sees what was committed",
     async run({ connect, other }) {
       const [one, two, looker] = [await connect(), await connect(other), await connect()];
       await put(one, "runs", [runRow(1), runRow(2)]);
@@ -691,7 +691,7 @@ const LOCKING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a row that changed so that it is no longer meant is left out once its lock is had",
+    name: "a row that no longer matches after the wait for its lock is omitted",
     async run({ connect, other }) {
       const [one, two, looker] = [await connect(), await connect(other), await connect()];
       await put(one, "queue", [itemRow(1, "a"), itemRow(2, "a")]);
@@ -722,7 +722,7 @@ const LOCKING: readonly BackendCase[] = [
     },
   },
   {
-    name: "who skips what is locked never waits and gets what is free, in order",
+    name: "a query that skips locked rows never waits and returns the unlocked rows in order",
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(
@@ -763,7 +763,7 @@ const LOCKING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a shared lock lets others share, and keeps the row as it is",
+    name: "a share lock allows other share locks and prevents changes",
     async run({ connect, other }) {
       const [one, two, three, looker] = [await connect(), await connect(other), await connect(), await connect()];
       await put(one, "runs", [runRow(1)]);
@@ -778,7 +778,7 @@ const LOCKING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a rollback frees what was locked, and the connection begins anew",
+    name: "a rollback releases the locks, and the connection can begin another transaction",
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(one, "runs", [runRow(1)]);
@@ -794,7 +794,7 @@ const LOCKING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a commit that was not written frees what was locked",
+    name: "a commit that was not written releases its locks",
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(one, "runs", [runRow(1), runRow(2)]);
@@ -809,7 +809,7 @@ const LOCKING: readonly BackendCase[] = [
     },
   },
   {
-    name: "of two that wait for each other one is told to try again, and the other goes on",
+    name: "in a deadlock one transaction gets retry, and the other continues",
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(one, "runs", [runRow(1), runRow(2)]);
@@ -837,7 +837,7 @@ const LOCKING: readonly BackendCase[] = [
 
 const LOSING: readonly BackendCase[] = [
   {
-    name: "a connection that is destroyed answers nothing more, and what it had locked is free",
+    name: "a destroyed connection returns no results, and its locks are released",
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(one, "runs", [runRow(1)]);
@@ -854,7 +854,7 @@ const LOSING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a writer's last batch is the one that is in, and nothing of it gets in after the answer",
+    name: "lastBatch returns the last committed batch, and no later batch of that writer is committed",
     async run({ backend, other, connect }) {
       const [one, looker, another] = [await connect(), await connect(), await connect(other)];
       assert.equal(await backend.lastBatch(looker, (await connect()).writer), 0);
@@ -869,7 +869,7 @@ const LOSING: readonly BackendCase[] = [
     },
   },
   {
-    name: "what is said of a batch that was under way stays true",
+    name: "the result of lastBatch for a batch in flight stays true",
     async run({ backend, connect, other }) {
       const [one, holder, looker] = [await connect(), await connect(other), await connect()];
       await put(one, "runs", [runRow(1)]);
@@ -899,7 +899,7 @@ function line(of: Connection, batch: number): WireRow {
 
 const SMALL: readonly BackendCase[] = [
   {
-    name: "numbers of a counter are handed out once",
+    name: "numbers of a counter are reserved once",
     async run({ backend, other, connect }) {
       const [one, two] = [await connect(), await connect(other)];
       assert.equal(await backend.reserve(one, "runs", 10, 0), 1);
@@ -921,7 +921,7 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "numbers of a counter that went back are not handed out again: time is their floor",
+    name: "numbers of a counter that went back are not used again: time is their lower bound",
     async run({ backend, connect }) {
       const connection = await connect();
       assert.equal(await backend.reserve(connection, "runs", 3, 500), 501);
@@ -930,13 +930,13 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "a commit finds that its own last batch is gone, and writes nothing",
+    name: "a commit detects that its connection's last batch is lost, and writes nothing",
     async run({ connect }) {
       const [one, two] = [await connect(), await connect()];
       const check = { previous: 0, others: [], incarnation: undefined };
       assert.equal(await one.commit(1, 1, insertRuns(1), check), "committed");
       assert.equal(await one.commit(3, 1, insertRuns(2), { ...check, previous: 1 }), "committed");
-      // As after a restore: the line is as it was before.
+      // As after a restore: the writer's row is as before.
       await two.commit(1, 1, [{ change: "update", table: "writers", columns: ["batch"], rows: [line(one, 1)] }]);
       assert.equal(await one.commit(4, 1, insertRuns(3), { ...check, previous: 3 }), "rolled_back");
       await two.commit(2, 1, [{ change: "delete", table: "writers", rows: [line(one, 1)] }]);
@@ -945,7 +945,7 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "a commit finds that a batch of another connection is gone, and writes nothing",
+    name: "a commit detects that a batch of another connection is lost, and writes nothing",
     async run({ connect }) {
       const [one, two, three] = [await connect(), await connect(), await connect()];
       await one.commit(5, 1, insertRuns(1));
@@ -962,7 +962,7 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "a batch of a writer that was closed counts as what it was",
+    name: "the batch of a fenced writer counts with its original number",
     async run({ backend, connect }) {
       const [one, two] = [await connect(), await connect()];
       await one.commit(5, 1, insertRuns(1));
@@ -973,7 +973,7 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "a commit finds that another incarnation of the store is there, and writes nothing",
+    name: "a commit detects another incarnation of the store, and writes nothing",
     async run({ connect }) {
       const connection = await connect();
       await connection.commit(1, 1, [{ change: "insert", table: "meta", rows: [{ key: "incarnation", value: "a" }] }]);
@@ -987,7 +987,7 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "connections to one server say the same of it",
+    name: "connections to one server report the same identity",
     async run({ connect, other }) {
       const [one, two, three] = [await connect(), await connect(), await connect(other)];
       assert.ok(one.server !== "" && one.server === two.server);
@@ -995,7 +995,7 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "the server tells its time, where it is and how large",
+    name: "the server reports its time, location and size",
     async run({ backend, connect }) {
       const connection = await connect();
       assert.ok(Number.isSafeInteger(await backend.serverTime(connection)));
@@ -1005,7 +1005,7 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "others hear of what is made known, and nobody hears of its own",
+    name: "other processes receive a notification, and the sender does not",
     async run({ backend, other, connect }) {
       if (backend.notify === undefined || backend.listen === undefined || other.listen === undefined) return;
       const connection = await connect();

@@ -1,4 +1,4 @@
-// Runs the cases of backends on one of them.
+// Backend fixture: runs the backend cases on one backend.
 
 import { expect, test } from "vitest";
 import type { Backend, Connection } from "../../src/stores/remote/backend.ts";
@@ -9,7 +9,7 @@ export interface OpenBackends {
   readonly other: Backend;
 }
 
-/** One test per case, each on a database that is empty. `skips`: name of a case → why it cannot hold there. */
+/** One test per case, each on an empty database. `skips`: the name of a case → why it does not apply. */
 export function testBackend(open: () => Promise<OpenBackends>, skips: ReadonlyMap<string, string> = new Map()): void {
   test("every skip names a case", () => {
     const names = new Set(BACKEND_CASES.map(({ name }) => name));

@@ -1,4 +1,4 @@
-// What a store behind a network does when the network, or the database, lets it down.
+// A remote store when the network or the database fails.
 
 import { describe, expect, test } from "vitest";
 import { aesGcm, RepriseError, systemRandom, systemTimers } from "../../src/base/index.ts";
@@ -19,9 +19,9 @@ import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
 interface World {
   readonly server: SimServer;
   readonly store: RemoteStore;
-  /** What becomes of the next commits, in order; then all is well. */
+  /** The fates of the next commits, in order; later ones succeed. */
   readonly fates: SimFate[];
-  /** Calls that find the database gone. */
+  /** Calls that fail because the database is unreachable. */
   away: (call: SimCall) => boolean;
 }
 
@@ -52,7 +52,7 @@ const entriesOf = async ({ store }: World, run: number): Promise<readonly number
   (await store.readJournal(run, 0)).map(({ seq }) => seq);
 
 describe.each(["lost-after", "lost-before", "late", "retry"] as const)("a commit that is %s", (fate) => {
-  test("is in once, and is answered as if nothing had happened", async () => {
+  test("is applied once, and its caller gets the normal outcome", async () => {
     const world = await openWorld({ retryForMs: 10_000 });
     const { store, fates } = world;
     const worker = await registerWorker(store);
@@ -77,7 +77,7 @@ describe.each(["lost-after", "lost-before", "late", "retry"] as const)("a commit
   });
 });
 
-test("a commit nobody can be asked about is said to be unresolved, and nothing was acknowledged", async () => {
+test("a commit whose outcome cannot be read is reported as unresolved, and nothing is acknowledged", async () => {
   const world = await openWorld();
   const { store, fates } = world;
   const worker = await registerWorker(store);
@@ -90,12 +90,12 @@ test("a commit nobody can be asked about is said to be unresolved, and nothing w
   expect(error).toBeInstanceOf(RepriseError);
   expect(error).toMatchObject({ code: "STORE_UNREACHABLE", details: { unresolved: true } });
   world.away = () => false;
-  // It was in: whoever asks again learns it.
+  // It was committed: a repeated call returns it.
   expect(await store.write([write])).toMatchObject([{ status: "already_committed" }]);
   await store.close();
 });
 
-test("a database that is away for long is reported, and used again when it is back", async () => {
+test("a database that is down for long is reported, and used again when it is back", async () => {
   const world = await openWorld();
   const { store } = world;
   world.away = () => true;
@@ -108,7 +108,7 @@ test("a database that is away for long is reported, and used again when it is ba
   await store.close();
 });
 
-test("a database that is away for a moment is waited for", async () => {
+test("calls wait for a database that is down for a moment", async () => {
   const world = await openWorld({ retryForMs: 60_000 });
   const { store } = world;
   let calls = 0;
@@ -118,7 +118,7 @@ test("a database that is away for a moment is waited for", async () => {
   await store.close();
 });
 
-test("what was remembered and is no longer so changes no outcome", async () => {
+test("an outdated cached row changes no outcome", async () => {
   const world = await openWorld();
   const { server, store } = world;
   const worker = await registerWorker(store);
@@ -133,7 +133,7 @@ test("what was remembered and is no longer so changes no outcome", async () => {
   await other.write([
     { write: "message", to: "order-1", once: false, arrival: { type: "PromiseResolved", target: "p", data: "{}" } },
   ]);
-  // The row this store remembers has no message yet.
+  // The cached row has no message yet.
   const write = turnWrite(store, held, { entries: [["OperationCompleted", "Operation(0)", "{}"]], then: "release" });
   expect(await store.write([write])).toMatchObject([{ status: "committed", more: true }]);
   expect(await store.readInbox(held.run, 0)).toHaveLength(1);
@@ -143,13 +143,13 @@ test("what was remembered and is no longer so changes no outcome", async () => {
   await store.close();
 });
 
-test("what is done last before a store is closed is told to others", async () => {
+test("the last commit before a store is closed is announced to other processes", async () => {
   const { server, store } = await openWorld();
   const heard: string[] = [];
   await server.backend().listen((text) => heard.push(text));
   await store.write([{ write: "start", run: newRun("order-1") }]);
   const { run } = await getRun(store, "order-1");
-  // The start was told just now, so this waits to be told together with what follows.
+  // The start was just announced, so this commit waits for the next notification.
   await store.write([
     { write: "message", to: "order-1", once: false, arrival: { type: "PromiseResolved", target: "p", data: "{}" } },
   ]);
@@ -157,7 +157,7 @@ test("what is done last before a store is closed is told to others", async () =>
   expect(heard).toEqual(["turns ", `turns ${run}`]);
 });
 
-test("lists that come together share transactions", async () => {
+test("lists that arrive together share transactions", async () => {
   const { store, server } = await openWorld();
   const before = server.database.commits;
   const starts = Array.from({ length: 50 }, (_, n) => store.write([{ write: "start", run: newRun(`run-${n}`) }]));
@@ -166,17 +166,17 @@ test("lists that come together share transactions", async () => {
   await store.close();
 });
 
-test("a list that breaks hurts no other that came with it", async () => {
+test("a list that fails does not fail other lists of its transaction", async () => {
   const { store } = await openWorld();
   const starts = Array.from({ length: 10 }, (_, n) => store.write([{ write: "start", run: newRun(`run-${n}`) }]));
-  // A lone surrogate: no database keeps it.
+  // A lone surrogate, which no database can store.
   const bad = store.write([{ write: "start", run: newRun("bad", { runtime: "\ud800" }) }]);
   await expect(bad).rejects.toThrow();
   for (const [outcome] of await Promise.all(starts)) expect(outcome.status).toBe("started");
   await store.close();
 });
 
-test("payloads travel sealed, and are written anew with another key", async () => {
+test("payloads are sent encoded, and rekey writes them with another key", async () => {
   const key = (byte: number) => aesGcm({ keys: { [`k${byte}`]: new Uint8Array(32).fill(byte) }, current: `k${byte}` });
   const time = createVirtualTime();
   const server = new SimServer("rc", () => time.now());

@@ -1,5 +1,5 @@
-// What a store behind a network sends for what happens most. Each call of a connection is a round trip; this test is here so that
-// nobody makes one more of it unnoticed.
+// Round trips of a remote store for the most frequent operations. Each call of a connection is a round trip; this test detects
+// additional ones.
 
 import { expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../src/base/index.ts";
@@ -43,7 +43,7 @@ class World implements AsyncDisposable {
     return new World(store, await registerWorker(store), calls);
   }
 
-  /** Round trips of `act`, those that were made. */
+  /** The round trips of `act`. */
   async count<T>(act: () => Promise<T>): Promise<{ readonly result: T; readonly calls: Partial<Calls> }> {
     const before = { ...this.#calls };
     const result = await act();
@@ -65,7 +65,7 @@ class World implements AsyncDisposable {
     });
   }
 
-  /** One turn of each; answers where they stand then. */
+  /** Commits one turn of each run; returns their new heads. */
   async turns(
     all: readonly HeldTurn[],
     parts: (held: HeldTurn) => Parameters<typeof turnWrite>[2],
@@ -102,7 +102,7 @@ function counted(backend: Backend, calls: Calls): Backend {
 const STEP = { entries: [["OperationCompleted", "Operation(0)"]] } as const;
 const END = { entries: [["RunCompleted", ""]], then: "completed" } as const;
 
-test("starts, steps and ends of runs that are held here are one commit each, and nothing is asked", async () => {
+test("starts, steps and ends of held runs are one commit each, without queries", async () => {
   await using world = await World.open();
   const { result: held, calls: starting } = await world.count(() => world.started());
   expect(starting).toEqual({ commit: 1 });
@@ -112,7 +112,7 @@ test("starts, steps and ends of runs that are held here are one commit each, and
   expect(ending).toEqual({ commit: 1 });
 });
 
-test("tasks that begin and end here are one commit each, and nothing is asked", async () => {
+test("tasks that start and end in this process are one commit each, without queries", async () => {
   await using world = await World.open();
   const { worker } = world;
   const claim = { worker, token: newToken() };
@@ -131,7 +131,7 @@ test("tasks that begin and end here are one commit each, and nothing is asked", 
   expect(finishing).toEqual({ commit: 1 });
 });
 
-test("looking for work of every kind is one round trip when there is none", async () => {
+test("a poll for all kinds of work is one round trip when there is none", async () => {
   await using world = await World.open();
   const { store, worker } = world;
   const definitions = [{ name: "checkout", version: 1 }];
@@ -146,11 +146,11 @@ test("looking for work of every kind is one round trip when there is none", asyn
   expect(calls).toEqual({ read: 1 });
 });
 
-test("who claimed runs that have only been started ends them without asking", async () => {
+test("claimed runs that have only been started end without queries", async () => {
   await using world = await World.open();
   await world.store.write(Array.from({ length: MANY }, (_, n) => startWrite(`run ${n}`)));
   const { result: turns, calls: claiming } = await world.count(() => claimTurns(world.store, world.worker));
-  // A look; the turns, under lock; what belongs to them.
+  // A read without locks; the turns with locks; their rows.
   expect(claiming).toEqual({ read: 1, query: 2, commit: 1 });
   const held = turns.map(({ record: { run, id, head, chain }, token }) => {
     return { run, id, head, chain, token, read: 0, inbox: [] };
@@ -159,7 +159,7 @@ test("who claimed runs that have only been started ends them without asking", as
   expect(calls).toEqual({ commit: 1 });
 });
 
-test("runs that are looked at at the same time are read together", async () => {
+test("concurrent reads of runs share round trips", async () => {
   await using world = await World.open();
   await world.started();
   const { calls } = await world.count(() =>

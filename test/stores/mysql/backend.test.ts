@@ -9,7 +9,7 @@ import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/ind
 import { testBackend } from "../backend-fixture.ts";
 
 const SKIPS: ReadonlyMap<string, string> = new Map([
-  ["others hear of what is made known, and nobody hears of its own", "MySQL has no notifications; processes poll"],
+  ["other processes receive a notification, and the sender does not", "MySQL has no notifications; processes poll"],
 ]);
 
 describeOn("mysql", "a backend on MariaDB", () => {
