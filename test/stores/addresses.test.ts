@@ -1,4 +1,4 @@
-// What the URL of a store may say, on every driver.
+// Store URLs of every driver: their options and hosts.
 
 import { expect, test } from "vitest";
 import { RepriseError } from "../../src/base/index.ts";
@@ -23,7 +23,7 @@ test.each([
   ["postgres://a,b/x?channel_binding=require", '"channel_binding"', "target_session_attrs"],
   ["mysql://h/x?ssl=true", '"ssl"', "tls"],
   ["mysql://a,b/x?sslmode=require", '"sslmode"', "tls"],
-])("%s is refused with the option's name and the known ones", (url, named, known) => {
+])("%s is refused with the name of the option and the known options", (url, named, known) => {
   const { code, message } = refusal(url);
   expect(code).toBe("BAD_STORE_URL");
   expect(message).toContain(`unknown option ${named}`);
@@ -38,7 +38,7 @@ test.each(["sqlite:shop.db?mode=ro", "sqlite://shop.db?cache=shared", "sqlite::m
   },
 );
 
-test("a query mark in a file's name is written as %3F", () => {
+test("a question mark in a file name is written as %3F", () => {
   expect(() => storeOf("sqlite://what%3F.db")).not.toThrow();
 });
 
@@ -67,7 +67,7 @@ test.each([
   expect(refusal(url).code).toBe("BAD_STORE_URL");
 });
 
-test("a URL names several hosts, and a comma in a password names none", () => {
+test("a URL can have several hosts, and a comma in a password is no separator", () => {
   const password = "s,e@";
   const { hosts, location } = postgresAddress(`postgres://shop:s%2Ce%40@a:5432,b:5433,[::1]:5434/shop?schema=s2`);
   expect(hosts.all.map((url) => new URL(url).host)).toEqual(["a:5432", "b:5433", "[::1]:5434"]);
@@ -83,12 +83,12 @@ test("a URL names several hosts, and a comma in a password names none", () => {
   expect(mysql.location).toBe("mysql://shop@a,b:3307,[::1]/shop");
 });
 
-test("what is shown of a URL with several hosts has no password", () => {
+test("a URL with several hosts is shown without its password", () => {
   expect(shownUrl("postgres://shop:secret@a:1,b:2/shop?schema=s")).toBe("postgres://shop@a:1,b:2/shop?schema=s");
   expect(refusal("postgres://shop:secret@a:1,b:x/shop").message).not.toContain("secret");
 });
 
-test("hosts are split and joined without a loss", () => {
+test("hosts are split and joined without loss", () => {
   const url = "postgres://u:p@a:1,b:2";
   expect(splitHosts(url)).toEqual(["postgres://u:p@a:1", "postgres://u:p@b:2"]);
   expect(withEachHost(`${url}/x`, (each) => each.searchParams.set("schema", "s"))).toBe(`${url}/x?schema=s`);

@@ -956,7 +956,7 @@ const SMALL: readonly BackendCase[] = [
       assert.equal(await two.commit(2, 1, insertRuns(3), more), "committed");
       const lost = { ...more, previous: 2, others: [...others, { writer: three.writer, batch: 1 }] };
       assert.equal(await two.commit(3, 1, insertRuns(4), lost), "rolled_back");
-      const unknown = { previous: 0, others: [{ writer: "nobody", batch: 0 }], incarnation: undefined };
+      const unknown = { previous: 0, others: [{ writer: "unknown", batch: 0 }], incarnation: undefined };
       assert.equal(await three.commit(1, 1, insertRuns(5), unknown), "rolled_back");
       assert.deepEqual(column(await readOne(await connect(), allOf("runs")), "run"), [1, 2, 3]);
     },

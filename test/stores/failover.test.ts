@@ -1,4 +1,4 @@
-// URLs with several hosts, and connections after the primary has changed, on real clusters.
+// URLs with several hosts, and connections after a failover, on real clusters.
 
 import { expect, test } from "vitest";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
@@ -10,7 +10,7 @@ import { describeOn, freshDatabase, startCluster, type ServerKind } from "../ser
 import { runRow } from "./rows.ts";
 
 const TIMEOUT = 240_000;
-/** Nothing listens there. */
+/** No server listens there. */
 const NOWHERE = "127.0.0.1:1";
 
 const MACHINE = { clock: systemClock, timers: systemTimers, random: systemRandom, durability: "full" } as const;
@@ -34,7 +34,7 @@ for (const kind of ["postgres", "mysql"] as const) {
   const scheme = kind === "postgres" ? "postgres://postgres@" : "mysql://root@";
 
   describeOn(kind, `several hosts of ${kind}`, () => {
-    test("a connection finds the primary, wherever it stands in the list", { timeout: TIMEOUT }, async () => {
+    test("a connection finds the primary, wherever it is in the list", { timeout: TIMEOUT }, async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       await using database = await freshDatabase(cluster);
       await (await (await open(kind, cluster.primary.urlOf(database.name))).connect()).close();
@@ -51,7 +51,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       }
     });
 
-    test("if no host serves, the failure names each of them", { timeout: TIMEOUT }, async () => {
+    test("if no host can be used, the error lists each of them", { timeout: TIMEOUT }, async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       const standby = `127.0.0.1:${cluster.standby!.port}`;
       const database = new URL(cluster.url).pathname;
@@ -62,14 +62,14 @@ for (const kind of ["postgres", "mysql"] as const) {
       expect(said).toContain(`${standby}: is a standby`);
     });
 
-    test("a standby alone is refused at once when a store is opened", { timeout: TIMEOUT }, async () => {
+    test("a single standby is refused at once when a store is opened", { timeout: TIMEOUT }, async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       const error = await errorOf((await open(kind, cluster.standby!.url)).connect());
       expect(error).toMatchObject({ code: "STORE_LOCATION" });
       expect(error.message).toContain("Use the address of the primary");
     });
 
-    test("a standby is waited for by a store that was open before", { timeout: TIMEOUT }, async () => {
+    test("a store that is open retries while the address leads to a standby", { timeout: TIMEOUT }, async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       await using database = await freshDatabase(cluster);
       const backend = await open(kind, database.url);
@@ -81,7 +81,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       await (await backend.connect()).close();
     });
 
-    test("a store goes on at the new primary after a failover", { timeout: TIMEOUT }, async () => {
+    test("a store continues at the new primary after a failover", { timeout: TIMEOUT }, async () => {
       await using cluster = await startCluster(kind, { replication: "sync" });
       await using database = await freshDatabase(cluster);
       for (const url of [database.url, cluster.hostsUrlOf(database.name)]) {
@@ -96,8 +96,8 @@ for (const kind of ["postgres", "mysql"] as const) {
   });
 }
 
-describeOn("postgres", "a primary of PostgreSQL that was left behind", () => {
-  test("is passed over for the one that replaced it", { timeout: TIMEOUT }, async () => {
+describeOn("postgres", "an old primary of PostgreSQL", () => {
+  test("is skipped for the one that replaced it", { timeout: TIMEOUT }, async () => {
     await using cluster = await startCluster("postgres", { replication: "async" });
     await using database = await freshDatabase(cluster);
     const backend = await open("postgres", cluster.hostsUrlOf(database.name));
@@ -120,7 +120,7 @@ describeOn("postgres", "a primary of PostgreSQL that was left behind", () => {
 });
 
 describeOn("mysql", "a switchover of MariaDB", () => {
-  test("a connection to a server that takes no more writes is lost", { timeout: TIMEOUT }, async () => {
+  test("a connection to a server that became read-only is lost", { timeout: TIMEOUT }, async () => {
     await using cluster = await startCluster("mysql", { replication: "async" });
     await using database = await freshDatabase(cluster);
     await cluster.run("create user shop@'127.0.0.1'", `grant all on ${database.name}.* to shop@'127.0.0.1'`);
@@ -139,7 +139,7 @@ describeOn("mysql", "a switchover of MariaDB", () => {
   });
 });
 
-/** Of an error and all that caused it. */
+/** The messages of an error and its causes. */
 function causesOf(error: unknown): string {
   return error instanceof Error ? `${error.message}; ${causesOf(error.cause)}` : "";
 }

@@ -1,4 +1,4 @@
-// Every promise of a store, on a real MariaDB.
+// Every store case, on a real MariaDB.
 
 import { testStoreOn } from "./server-fixture.ts";
 

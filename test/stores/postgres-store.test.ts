@@ -1,4 +1,4 @@
-// Every promise of a store, on a real PostgreSQL.
+// Every store case, on a real PostgreSQL.
 
 import { testStoreOn } from "./server-fixture.ts";
 

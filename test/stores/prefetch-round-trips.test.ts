@@ -1,5 +1,5 @@
-// How often a database behind a network is asked before a list of writes can be committed. Each time is a round trip; this
-// test is here so that nobody makes one more of it unnoticed.
+// Round trips before a list of writes can be committed on a remote store. This test detects additional
+// ones.
 
 import { expect, test } from "vitest";
 import type { ClaimItemsOutcome, Outcome, TurnWrite, Write } from "../../src/kernel/index.ts";
@@ -27,22 +27,22 @@ import { RowStore } from "./differential/row-store.ts";
 
 class World {
   time = 1_000;
-  readonly twin = new RowStore(() => this.time);
+  readonly rowStore = new RowStore(() => this.time);
   #nextRun = 1;
   #workers = 0;
 
-  /** Outcomes, and how often was asked for them. */
+  /** The outcomes, and the round trips for them. */
   async write(
     ...writes: readonly Write[]
   ): Promise<{ readonly outcomes: readonly Outcome[]; readonly rounds: number }> {
-    const outcomes = await this.twin.write(this.time, this.#nextRun, writes);
+    const outcomes = await this.rowStore.write(this.time, this.#nextRun, writes);
     this.#nextRun += writes.length * 2;
-    return { outcomes, rounds: this.twin.rounds };
+    return { outcomes, rounds: this.rowStore.rounds };
   }
 
   async worker(leaseMs = 30_000): Promise<number> {
     const worker = (this.#workers += 1);
-    await this.twin.transact(this.time, (tx) => registerWorker(tx, worker, "worker", leaseMs));
+    await this.rowStore.transact(this.time, (tx) => registerWorker(tx, worker, "worker", leaseMs));
     return worker;
   }
 
@@ -74,13 +74,13 @@ const task = (n: number, overrides = {}) => ({
   ...overrides,
 });
 
-test("100 starts ask once", async () => {
+test("100 starts need one round trip", async () => {
   const world = new World();
   const starts = Array.from({ length: 100 }, (_, n) => ({ write: "start", run: newRun(`run ${n}`) }) as const);
   expect((await world.write(...starts)).rounds).toBe(1);
 });
 
-test("100 turns with entries, items and messages ask once", async () => {
+test("100 turns with entries, items and messages need one round trip", async () => {
   const world = new World();
   const worker = await world.worker();
   const parents = await world.held(worker, 100);
@@ -97,7 +97,7 @@ test("100 turns with entries, items and messages ask once", async () => {
   expect(outcomes).toMatchObject(parents.map(() => ({ status: "committed" })));
 });
 
-test("a turn that finishes items, starts children, emits, sends and keeps a checkpoint asks once", async () => {
+test("a turn that finishes items, starts children, emits, sends and stores a checkpoint needs one round trip", async () => {
   const world = new World();
   const worker = await world.worker();
   const [held] = await world.held(worker, 1);
@@ -122,7 +122,7 @@ test("a turn that finishes items, starts children, emits, sends and keeps a chec
   expect(rounds).toBe(1);
 });
 
-test("runs that end ask once, also with messages nobody has read", async () => {
+test("runs that end need one round trip, also with unread messages", async () => {
   const world = new World();
   const worker = await world.worker();
   const some = await world.held(worker, 10);
@@ -134,7 +134,7 @@ test("runs that end ask once, also with messages nobody has read", async () => {
   expect((await world.write(...unread)).rounds).toBe(1);
 });
 
-test("a run that goes on as a new generation asks twice at most", async () => {
+test("a run that continues as new needs at most two round trips", async () => {
   const world = new World();
   const [held] = await world.held(await world.worker(), 1, { tags: ["blue"], deadlineMs: 9_000 });
   await world.write(message(held!.id));
@@ -146,7 +146,7 @@ test("a run that goes on as a new generation asks twice at most", async () => {
   expect(rounds).toBeLessThanOrEqual(2);
 });
 
-test("messages ask once, and once more where only one is let in", async () => {
+test("messages need one round trip, and one more if they are deduplicated", async () => {
   const world = new World();
   const some = await world.held(await world.worker(), 50);
   expect((await world.write(...some.map(({ id }) => message(id)))).rounds).toBe(1);
@@ -154,7 +154,7 @@ test("messages ask once, and once more where only one is let in", async () => {
   expect((await world.write(...once)).rounds).toBe(2);
 });
 
-test("50 items are claimed in two round trips, in a line with limits in three; their ends are one", async () => {
+test("50 items are claimed in two round trips, in a queue with limits in three; their ends need one", async () => {
   const world = new World();
   const worker = await world.worker();
   const [held] = await world.held(worker, 1);
@@ -179,7 +179,7 @@ test("50 items are claimed in two round trips, in a line with limits in three; t
   }
 });
 
-test("50 turns are claimed in two round trips, also among many names in three", async () => {
+test("50 turns are claimed in two round trips, among many names in three", async () => {
   const world = new World();
   const worker = await world.worker();
   const starts = Array.from(
@@ -218,7 +218,7 @@ test("100 timers are fired in two round trips", async () => {
   }
 });
 
-test("runs are let in from a queue in three round trips", async () => {
+test("runs are admitted from a queue in three round trips", async () => {
   const world = new World();
   await world.write({ write: "declare-queue", name: "mail", limits: { concurrency: 10, perKey: { concurrency: 3 } } });
   const starts = Array.from({ length: 10 }, (_, n) => ({
@@ -231,7 +231,7 @@ test("runs are let in from a queue in three round trips", async () => {
   expect(admitted.rounds).toBe(3);
 });
 
-test("nodes of flows end in one round trip, however many, and so does the flow", async () => {
+test("any number of nodes of flows end in one round trip, and so does the flow", async () => {
   const world = new World();
   const worker = await world.worker();
   const flows = await world.held(worker, 20, FLOW);
@@ -252,7 +252,7 @@ test("nodes of flows end in one round trip, however many, and so does the flow",
   expect((await world.write(...over)).rounds).toBeLessThanOrEqual(2);
 });
 
-test("two dead workers and all they held are taken over in three round trips", async () => {
+test("the work of two dead workers is taken over in three round trips", async () => {
   const world = new World();
   for (let n = 0; n < 2; n++) {
     const worker = await world.worker(1_000);
@@ -263,7 +263,7 @@ test("two dead workers and all they held are taken over in three round trips", a
     );
   }
   world.time = 5_000;
-  const reaped = await world.twin.transact(world.time, (tx) => reap(tx, 99));
+  const reaped = await world.rowStore.transact(world.time, (tx) => reap(tx, 99));
   expect(reaped).toEqual({ workers: 2, turns: 40, items: 40 });
-  expect(world.twin.rounds).toBeLessThanOrEqual(3);
+  expect(world.rowStore.rounds).toBeLessThanOrEqual(3);
 });

@@ -1,11 +1,11 @@
-// A store behind a network, on a simulated database in memory, and user SQL on it for the store cases.
+// Remote fixture: a remote store on a simulated in-memory database, and user SQL for the store cases.
 
 import type { StoreSource } from "../../src/stores/index.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import { openSimBackend, type SimBackend, type SimUserHandle } from "../simulation/store/sim-backend.ts";
 import type { UserSql } from "../../src/testing/store-cases.ts";
 
-/** A list under one key; the simulated database has no tables of the user's. */
+/** A list under one key; the simulated database has no user tables. */
 export const simUserSql: UserSql = {
   create: (db) => (db as SimUserHandle).put("notes", "[]"),
   insert: async (db, text) => {
@@ -15,7 +15,7 @@ export const simUserSql: UserSql = {
   texts: async (db) => JSON.parse((await (db as SimUserHandle).get("notes")) ?? "[]") as string[],
 };
 
-/** A simulated database that nobody else has; its time is that of who opens it first. */
+/** A new simulated database; its time is that of the first process that opens it. */
 export function simulatedSource({ optimistic = true }: { readonly optimistic?: boolean } = {}): StoreSource {
   let first: SimBackend | undefined;
   return {

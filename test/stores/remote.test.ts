@@ -1,4 +1,4 @@
-// Every promise of a store, behind a network, on a simulated database.
+// Every store case, on a remote store with a simulated database.
 
 import { describe, test } from "vitest";
 import { createStoreTest } from "../../src/testing/store-test.ts";
@@ -7,7 +7,7 @@ import { createFolder } from "../engine/world.ts";
 import { simulatedSource, simUserSql } from "./remote-fixture.ts";
 
 for (const optimistic of [true, false])
-  describe(`a store behind a network${optimistic ? "" : ", which remembers nothing"}`, () => {
+  describe(`a remote store${optimistic ? "" : " without a row cache"}`, () => {
     for (const { name, run } of storeCases)
       test(name, async () => {
         using folder = createFolder();

@@ -1,4 +1,4 @@
-// Runs the store cases on a real server, in a scratch place of its own, as `reprise doctor --store-cases` does.
+// Server fixture: runs the store cases on a real server, in a scratch schema or database, as `reprise doctor --store-cases` does.
 
 import { afterAll, beforeAll, test } from "vitest";
 import { systemRandom } from "../../src/base/index.ts";

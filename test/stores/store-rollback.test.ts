@@ -1,4 +1,4 @@
-// What an open store makes of a server that takes the place of another (remote/history.ts).
+// An open store whose server is replaced by another one (remote/history.ts).
 
 import { expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
@@ -26,7 +26,7 @@ const ids = async (store: Store): Promise<string[]> =>
 
 for (const kind of ["postgres", "mysql"] as const satisfies readonly ServerKind[])
   describeOn(kind, "a store behind a failover", () => {
-    test("a standby that has everything is a failover, and what was acknowledged is there", async () => {
+    test("a promoted standby with all commits is reported as a failover, and nothing is lost", async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       await using database = await freshDatabase(cluster);
       const { store, breaks } = await open(database.url);
@@ -39,7 +39,7 @@ for (const kind of ["postgres", "mysql"] as const satisfies readonly ServerKind[
       await store.close();
     });
 
-    test("a standby that lacks a commit is history that went back: said once, with a row that stays", async () => {
+    test("a promoted standby that lacks a commit is reported once as a rollback, and recorded", async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       await using database = await freshDatabase(cluster);
       const [first, second] = [await open(database.url), await open(database.url)];
@@ -62,8 +62,8 @@ for (const kind of ["postgres", "mysql"] as const satisfies readonly ServerKind[
     });
   });
 
-describeOn("postgres", "a primary that was left behind", () => {
-  test("a store that has seen the new primary does not go back to the old one", async () => {
+describeOn("postgres", "an old primary", () => {
+  test("a store that has used the new primary does not use the old one", async () => {
     await using cluster = await startCluster("postgres", { replication: "async" });
     await using database = await freshDatabase(cluster);
     const { store, breaks } = await open(database.url);

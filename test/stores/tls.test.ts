@@ -1,4 +1,4 @@
-// TLS as the URL asks for it: it works, or it is refused at once with a reason.
+// TLS options of a URL: the connection works, or it is refused at once with a reason.
 
 import { chownSync, chmodSync, copyFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { describeOn, fastFolder, startServer, type ServerKind, type TestServer }
 
 const MACHINE = { clock: systemClock, timers: systemTimers, random: systemRandom, durability: "full" } as const;
 
-/** A server whose certificate names `localhost`, not its number. */
+/** A server whose certificate is for `localhost`, not for its IP address. */
 async function startWithTls(kind: ServerKind, { cert, key }: Certificates): Promise<TestServer> {
   const server = await startServer(kind, { under: fastFolder() });
   const [ownCert, ownKey] = [join(server.folder, "server.pem"), join(server.folder, "server.key")];
@@ -38,7 +38,7 @@ async function open(url: string): Promise<void> {
   await store.close();
 }
 
-/** What was waited for would be STORE_UNREACHABLE in the end. */
+/** A retried error would be STORE_UNREACHABLE in the end. */
 async function refusal(url: string): Promise<{ code: string; message: string }> {
   const error = await open(url).then(
     () => undefined,
@@ -76,12 +76,12 @@ for (const kind of ["postgres", "mysql"] as const) {
 
     const named = (server: TestServer): string => server.urlOf("shop").replace("127.0.0.1", "localhost");
 
-    test("a server with a certificate for its name, by a known CA, is taken", async () => {
+    test("a server with a certificate for its host name, by a known CA, is accepted", async () => {
       await open(`${named(withTls)}?${verify}&sslrootcert=${certificates.ca}`);
       await open(`${withTls.urlOf("shop")}?${encrypt}`);
     });
 
-    test("a server without TLS is refused at once where TLS is asked for", async () => {
+    test("a server without TLS is refused at once if the URL requires TLS", async () => {
       const { code, message } = await refusal(`${withoutTls.urlOf("shop")}?${encrypt}`);
       expect(code).toBe("STORE_IO");
       expect(message).toContain("does not offer TLS");
@@ -104,7 +104,7 @@ for (const kind of ["postgres", "mysql"] as const) {
 }
 
 describeOn("postgres", "TLS with postgres, in libpq's modes", () => {
-  test("verify-full compares the name, verify-ca and require do not, prefer takes what there is", async () => {
+  test("verify-full checks the host name, verify-ca and require do not, prefer accepts both", async () => {
     using certificates = makeCertificates("DNS:elsewhere.example");
     await using server = await startWithTls("postgres", certificates);
     const ca = `sslrootcert=${certificates.ca}`;
@@ -131,7 +131,7 @@ describeOn("postgres", "TLS with postgres, in libpq's modes", () => {
 });
 
 describeOn("mysql", "TLS with MariaDB", () => {
-  test("verify compares the name", async () => {
+  test("verify checks the host name", async () => {
     using certificates = makeCertificates("DNS:elsewhere.example");
     await using server = await startWithTls("mysql", certificates);
     const at = server.url.replace("127.0.0.1", "localhost");

@@ -26,7 +26,7 @@ test("ordinary statements may run in ctx.tx", () => {
     expect([sql, allows(sql)]).toEqual([sql, true]);
 });
 
-test("what ends the transaction, outlives it or is ours may not", () => {
+test("SQL that ends the transaction, outlives it or uses Reprise's schema is refused", () => {
   for (const sql of [
     "commit",
     "  ROLLBACK ",

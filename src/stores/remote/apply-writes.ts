@@ -15,7 +15,8 @@ import type { Tx } from "../rules/statements.ts";
 import { prefetch } from "./prefetch.ts";
 import type { Query } from "./query.ts";
 import { rowStatements, type AccessMode } from "./statements/row-statements.ts";
-import { Miss, type WorkingSet } from "./working-set.ts";
+import { Miss } from "./miss.ts";
+import type { WorkingSet } from "./working-set.ts";
 
 export interface ApplyOptions {
   readonly mode: AccessMode;

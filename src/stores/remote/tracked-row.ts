@@ -149,6 +149,14 @@ export function newTrackedRow(table: TrackedTable, key: Key, lockLevel: LockLeve
   };
 }
 
+/** Gives a tracked row the values that were loaded for it. */
+export function fillRow(tracked: TrackedRow, row: AnyRow, lockLevel: LockLevel): void {
+  if (tracked.base === undefined) tracked.table.index(tracked, row);
+  tracked.base = tracked.row = row;
+  tracked.lockLevel = lockLevel;
+  tracked.isAssumed = false;
+}
+
 /** Lengths separate the parts, so that two different keys never have the same text. */
 export function keyText(key: readonly Value[]): Key {
   if (key.length === 1) return key[0] as Key;

@@ -3,7 +3,8 @@ import { runRow as anyRunRow } from "../../../test/stores/rows.ts";
 import type { QueryResult, WireRow } from "./backend.ts";
 import type { Lock, Query, Select } from "./query.ts";
 import { keyColumns, type RowOf } from "./tables.ts";
-import { Miss, WorkingSet } from "./working-set.ts";
+import { Miss } from "./miss.ts";
+import { WorkingSet } from "./working-set.ts";
 
 const runRow = (run: number, differently: Partial<RowOf<"runs">> = {}): RowOf<"runs"> =>
   anyRunRow(run, differently) as RowOf<"runs">;
@@ -12,7 +13,7 @@ function tag(run: number, name: string, position = 1): RowOf<"tags"> {
   return { run, tag: name, position };
 }
 
-/** What is missing, instead of an answer. */
+/** The missing queries of a read that must miss. */
 function missed(ws: WorkingSet, ask: () => unknown): readonly Query[] {
   expect(ask).toThrow(Miss);
   return ws.takeMissing();
@@ -38,7 +39,7 @@ const queued = (limit: number, lock: Lock = "update"): Select<"runs"> => ({
   lock,
 });
 
-/** What is said of each row; a row may have more columns than a change is about. */
+/** The changes with only the columns they set. */
 function changesOf(ws: WorkingSet): readonly unknown[] {
   const pick = (row: WireRow, columns: readonly string[]): WireRow =>
     Object.fromEntries(columns.map((column) => [column, row[column]!]));
@@ -53,20 +54,20 @@ function changesOf(ws: WorkingSet): readonly unknown[] {
 }
 
 describe("a row that is not loaded", () => {
-  test("is missed, with the query that would load it", () => {
+  test("is missed, with the query that loads it", () => {
     const ws = new WorkingSet();
     expect(missed(ws, () => ws.get("runs", "update", 7))).toEqual([byNumber("update", 7)]);
     ws.addResult(byNumber("update", 7), rows(runRow(7)));
     expect(ws.get("runs", "update", 7)?.id).toBe("run-7");
   });
 
-  test("is known to be absent once the database has said so", () => {
+  test("is known to be absent once the database returned no row", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 7), []);
     expect(ws.get("runs", "update", 7)).toBeUndefined();
   });
 
-  test("is asked for together, and only what is missing", () => {
+  test("missing rows are loaded together, and only those", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1), rows(runRow(1)));
     const wanting = (): void =>
@@ -81,7 +82,7 @@ describe("a row that is not loaded", () => {
     ]);
   });
 
-  test("is asked for in the order of locks: runs, queues, others, and then what is only looked at", () => {
+  test("missing rows are loaded in lock order: runs, queues, other locks, then reads without a lock", () => {
     const ws = new WorkingSet();
     ws.prefetchRows("journal", "none", [[1, 1]]);
     ws.prefetchRows("queue", "update", [[1, "Start"]]);
@@ -90,7 +91,7 @@ describe("a row that is not loaded", () => {
     expect(ws.takeMissing().map(({ table }) => table)).toEqual(["runs", "queues", "queue", "journal"]);
   });
 
-  test("is not guessed from a weaker look: a lock asks again, and its answer counts", () => {
+  test("a row read without a lock is loaded again when a lock is needed", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("none", 1), rows(runRow(1, { status: "queued" })));
     expect(ws.get("runs", "none", 1)?.status).toBe("queued");
@@ -99,14 +100,14 @@ describe("a row that is not loaded", () => {
     expect(ws.get("runs", "none", 1)?.status).toBe("paused");
   });
 
-  test("a row that was seen and is gone when it is locked is gone", () => {
+  test("a row that was deleted before it was locked is absent", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("none", 1), rows(runRow(1)));
     ws.addResult(byNumber("update", 1), []);
     expect(ws.get("runs", "none", 1)).toBeUndefined();
   });
 
-  test("a row that another transaction has locked is taken, not absent", () => {
+  test("a row that another transaction has locked is not absent", () => {
     const ws = new WorkingSet();
     const asked: Query = { kind: "lookup", table: "queues", columns: ["name"], keys: [["mail"]], lock: "skip" };
     ws.addResult({ ...asked, lock: "none" }, rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 }));
@@ -115,7 +116,7 @@ describe("a row that is not loaded", () => {
     expect(ws.get("queues", "none", "mail")?.name).toBe("mail");
   });
 
-  test("of a run that is made here there is nothing, without asking", () => {
+  test("a run created in this transaction needs no query", () => {
     const ws = new WorkingSet();
     ws.markNewRun(9);
     expect(ws.findBy("tags", ["run"], [9], "none")).toEqual([]);
@@ -132,14 +133,14 @@ describe("a selection", () => {
     return ws;
   };
 
-  test("has what was changed here, in its order", () => {
+  test("contains the changes of this transaction, in order", () => {
     const ws = loaded(3, runRow(1), runRow(2));
     ws.insert("runs", runRow(3, { priority: 5 }));
     ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
     expect(ws.select(queued(3)).map(({ run }) => run)).toEqual([3, 2]);
   });
 
-  test("asks for more when rows that match no more may hide others", () => {
+  test("loads more when rows that no longer match may hide others", () => {
     const ws = loaded(2, runRow(1), runRow(2));
     expect(ws.select(queued(2))).toHaveLength(2);
     ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
@@ -147,32 +148,32 @@ describe("a selection", () => {
     expect(missed(ws, () => ws.select(queued(2)))).toEqual([queued(6)]);
   });
 
-  test("asks for more when a row has moved to another place in its order", () => {
+  test("loads more when a row has moved in the order", () => {
     const ws = loaded(1, runRow(1, { priority: 9 }));
     ws.update("runs", ws.get("runs", "update", 1)!, { priority: 0 });
     expect(missed(ws, () => ws.select(queued(1)))).toEqual([queued(3)]);
   });
 
-  test("asks for nothing more when fewer came than were asked for", () => {
+  test("loads nothing more when fewer rows than the limit were returned", () => {
     const ws = loaded(5, runRow(1));
     ws.remove("runs", ws.get("runs", "update", 1)!);
     expect(ws.select(queued(5))).toEqual([]);
   });
 
-  test("leaves out what was only seen where it asks for locks", () => {
+  test("omits rows without a lock when it needs locks", () => {
     const ws = loaded(5, runRow(1));
     ws.addResult(byNumber("none", 2), rows(runRow(2)));
     expect(ws.select(queued(5)).map(({ run }) => run)).toEqual([1]);
   });
 
-  test("loads ahead where more will be wanted, and asks once for the longest", () => {
+  test("loads ahead, and merges queries into the longest one", () => {
     const ws = new WorkingSet();
     ws.trySelect(queued(1), 10);
     ws.trySelect(queued(4));
     expect(ws.takeMissing()).toEqual([queued(10)]);
   });
 
-  test("of a run all of whose rows are here needs no query", () => {
+  test("of a run all of whose rows are loaded needs no query", () => {
     const ws = new WorkingSet();
     ws.addResult({ kind: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" }, rows(tag(1, "a")));
     const where = [{ column: "run", is: "=", value: 1 }] as const;
@@ -183,7 +184,7 @@ describe("a selection", () => {
 describe("a count", () => {
   const counting = { kind: "count", table: "runs", where: [{ column: "status", is: "=", value: "queued" }] } as const;
 
-  test("is the database's, with what was changed here", () => {
+  test("is the database's count with the changes of this transaction", () => {
     const ws = new WorkingSet();
     ws.addResult(counting, [{ count: 10 }]);
     ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { status: "paused" })));
@@ -193,14 +194,14 @@ describe("a count", () => {
     expect(ws.count(counting)).toBe(11);
   });
 
-  test("asks what was removed without having been seen", () => {
+  test("loads rows that were deleted without loading them", () => {
     const ws = new WorkingSet();
     ws.addResult(counting, [{ count: 10 }]);
     ws.deleteBlind("runs", [4]);
     expect(missed(ws, () => ws.count(counting))).toEqual([byNumber("update", 4)]);
   });
 
-  test("by groups loses a group that has become empty and gains one that has not been", () => {
+  test("by groups omits groups that became empty and adds new ones", () => {
     const ws = new WorkingSet();
     const grouped = { ...counting, by: ["definition"] } as const;
     ws.addResult(grouped, [{ definition: "order", count: 1 }]);
@@ -212,7 +213,7 @@ describe("a count", () => {
 });
 
 describe("changes", () => {
-  test("are net: one that came and went is not among them, one that was changed twice once", () => {
+  test("are net: a row that was inserted and deleted is omitted, a row changed twice is one change", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1), rows(runRow(1)));
     ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
@@ -224,7 +225,7 @@ describe("changes", () => {
     ]);
   });
 
-  test("of one table are one update, in the order of keys", () => {
+  test("of one table are one update, in key order", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2)));
     ws.update("runs", ws.get("runs", "update", 2)!, { status: "paused" });
@@ -242,7 +243,7 @@ describe("changes", () => {
     ]);
   });
 
-  test("carry a payload only for rows that have a new one", () => {
+  test("contain a payload only for rows with a new one", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { evidence: "long" })));
     ws.update("runs", ws.get("runs", "update", 1)!, { evidence: "{}" });
@@ -253,7 +254,7 @@ describe("changes", () => {
     ]);
   });
 
-  test("a row in the place of one that was removed is an update of all its columns", () => {
+  test("an insert after a delete of the same key is an update of all columns", () => {
     const ws = new WorkingSet();
     const asked: Query = { kind: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" };
     ws.addResult(asked, rows(tag(1, "a", 1)));
@@ -286,7 +287,7 @@ describe("changes", () => {
     expect(missed(ws, () => ws.get("journal", "none", 1, 1))).toHaveLength(1);
   });
 
-  test("are forgotten by a reset, and what was loaded is not", () => {
+  test("are discarded by a reset, and loaded rows are kept", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1), rows(runRow(1)));
     ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
@@ -299,7 +300,7 @@ describe("changes", () => {
   });
 });
 
-describe("what is assumed", () => {
+describe("assumed rows", () => {
   test("the commit expects an assumed row that was changed or read, and no other", () => {
     const ws = new WorkingSet();
     for (const run of [1, 2, 3]) ws.assume("runs", runRow(run, { turn_token: "t" }));
@@ -321,14 +322,14 @@ describe("what is assumed", () => {
     ]);
   });
 
-  test("is expected where it is removed", () => {
+  test("are verified when they are deleted", () => {
     const ws = new WorkingSet();
     ws.assume("runs", runRow(1));
     ws.remove("runs", ws.get("runs", "update", 1)!);
     expect(changesOf(ws)).toMatchObject([{ change: "delete", rows: [{ run: 1 }], old: [{ chain: "c0" }] }]);
   });
 
-  test("gives way to what the database says under a lock", () => {
+  test("are replaced by rows read with a lock", () => {
     const ws = new WorkingSet();
     ws.assume("runs", runRow(1, { head: 4 }));
     ws.addResult(byNumber("update", 1), rows(runRow(1, { head: 5 })));
@@ -336,7 +337,7 @@ describe("what is assumed", () => {
     expect(changesOf(ws)).toEqual([]);
   });
 
-  test("to be absent needs no query", () => {
+  test("assumed to be absent need no query", () => {
     const ws = new WorkingSet();
     ws.assumeAbsent("runs", ["id", "generation"], ["new", 0]);
     ws.assumeAbsent("once", ["run", "target"], [1, "signal"]);

@@ -27,6 +27,7 @@ import {
   keyOf,
   keyText,
   nameOf,
+  fillRow,
   newTrackedRow,
   EXCLUSIVE,
   TrackedTable,
@@ -36,19 +37,10 @@ import {
   type Key,
 } from "./tracked-row.ts";
 import { mergeQueries } from "./merge-queries.ts";
+import { MISS } from "./miss.ts";
 import { EXPECTED, netChanges } from "./net-changes.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "./query.ts";
 import { columnsOf, keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "./tables.ts";
-
-/** working-set.W1. Not a failure: the runner loads the missing rows. */
-export class Miss extends Error {
-  constructor() {
-    super("not loaded");
-  }
-}
-
-/** One instance for all misses: capturing a stack trace would cost more than the rest of a miss. */
-const MISS = new Miss();
 
 const RUN: readonly string[] = ["run"];
 
@@ -357,7 +349,7 @@ export class WorkingSet {
     invariant(EXPECTED[table] !== undefined, "rows of this table cannot be verified by a commit", { table });
     const tracked = this.#track(table, keyOf(keyColumns(table), row as AnyRow));
     if (tracked.lockLevel === EXCLUSIVE) return;
-    this.#fill(tracked, row as AnyRow, EXCLUSIVE);
+    fillRow(tracked, row as AnyRow, EXCLUSIVE);
     tracked.isAssumed = true;
   }
 
@@ -461,20 +453,13 @@ export class WorkingSet {
   #load(table: TrackedTable, row: AnyRow, lockLevel: LockLevel): TrackedRow {
     const tracked = this.#track(table.name, keyOf(keyColumns(table.name), row));
     if (tracked.lockLevel < lockLevel || (tracked.isAssumed && lockLevel === EXCLUSIVE))
-      this.#fill(tracked, row, lockLevel);
+      fillRow(tracked, row, lockLevel);
     return tracked;
-  }
-
-  #fill(tracked: TrackedRow, row: AnyRow, lockLevel: LockLevel): void {
-    if (tracked.base === undefined) tracked.table.index(tracked, row);
-    tracked.base = tracked.row = row;
-    tracked.lockLevel = lockLevel;
-    tracked.isAssumed = false;
   }
 
   #tracked(name: TableName, row: AnyRow): TrackedRow {
     const tracked = this.#table(name).rows.get(keyOf(keyColumns(name), row));
-    invariant(tracked?.row !== undefined, "a changed row is not in the working set", { table: name });
+    invariant(tracked?.row !== undefined, "a changed row is in the working set");
     return tracked;
   }
 

@@ -1,5 +1,5 @@
-// TwinStore: SQLite, and beside it the same rules over rows in memory. Whatever is asked of one is asked of the other, and
-// after each write both must have answered alike and have the same rows in every table.
+// DifferentialStore: SQLite, and beside it the same rules over rows in memory (RowStore). Every call goes to both, and
+// after each write both must have the same outcomes and the same rows in every table.
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -33,7 +33,7 @@ import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
 import type { Statements } from "../../../src/stores/rules/statements.ts";
 import { inOrder, RowStore, type Rows } from "./row-store.ts";
 
-/** How a read is asked of the twin. */
+/** The reads of the row store. */
 const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...args: never[]) => unknown } = {
   findRun: (sql, _, id: string, generation?: number) => findRun(sql, id, generation),
   countVersions: (sql) => countVersions(sql),
@@ -61,23 +61,23 @@ const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...a
 
 export class DifferentialStore {
   readonly #path: string;
-  readonly #twin: RowStore;
+  readonly #rowStore: RowStore;
   readonly #database = new Map<"db", DatabaseSync>();
   #before: Promise<unknown> = Promise.resolve();
   #isLoaded = false;
-  /** Of the last list that was written. */
+  /** The round trips of the last list. */
   rounds = 0;
 
   constructor(path: string, clock: { now(): number }) {
     this.#path = path;
-    this.#twin = new RowStore(() => clock.now());
+    this.#rowStore = new RowStore(() => clock.now());
   }
 
-  get twin(): RowStore {
-    return this.#twin;
+  get rowStore(): RowStore {
+    return this.#rowStore;
   }
 
-  /** One at a time: both must have seen the same before. */
+  /** One call at a time: both must start from the same state. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#before.then(work, work);
     this.#before = done.catch(() => undefined);
@@ -98,7 +98,7 @@ export class DifferentialStore {
           this.alone(async () => {
             const answer: unknown = await value.apply(target, args);
             this.#load();
-            const same = await this.#twin.read((sql) => read(sql, target.now(), ...args));
+            const same = await this.#rowStore.read((sql) => read(sql, target.now(), ...args));
             assert.deepEqual(same, answer, `${String(name)} answers otherwise`);
             return answer;
           });
@@ -106,7 +106,7 @@ export class DifferentialStore {
     });
   }
 
-  /** What the twin does not do: it takes over what has become of it. */
+  /** Calls that the row store does not support: it copies the result. */
   #other(store: Store, name: string, value: Function, args: unknown[]): unknown {
     if (
       ["now", "pollChanges", "info", "check", "backup", "close", "listQueues", "readBacklog", "listRuns"].includes(name)
@@ -130,15 +130,17 @@ export class DifferentialStore {
         const now = store.now();
         const same = await this.#writeTwin(now, writes);
         const outcomes = await store.write(writes);
-        this.rounds = this.#twin.rounds;
-        assert.deepEqual(same, outcomes, `the twin answers otherwise to ${JSON.stringify(writes)}`);
+        this.rounds = this.#rowStore.rounds;
+        assert.deepEqual(same, outcomes, `the rowStore answers otherwise to ${JSON.stringify(writes)}`);
         this.#compare(JSON.stringify(writes));
         return outcomes;
       },
       registerWorker: async (name: string, leaseMs: number, about?: string) => {
         this.#load();
         const worker = await store.registerWorker(name, leaseMs, about);
-        const same = await this.#twin.transact(store.now(), (tx) => registerWorker(tx, worker, name, leaseMs, about));
+        const same = await this.#rowStore.transact(store.now(), (tx) =>
+          registerWorker(tx, worker, name, leaseMs, about),
+        );
         assert.equal(same, true);
         this.#compare("registerWorker");
         return worker;
@@ -146,7 +148,7 @@ export class DifferentialStore {
       renewLease: async (worker: number, leaseMs: number, doing?: string) => {
         this.#load();
         const renewed = await store.renewLease(worker, leaseMs, doing);
-        const same = await this.#twin.transact(store.now(), (tx) => renewLease(tx, worker, leaseMs, doing));
+        const same = await this.#rowStore.transact(store.now(), (tx) => renewLease(tx, worker, leaseMs, doing));
         assert.equal(same, renewed);
         this.#compare("renewLease");
         return renewed;
@@ -154,35 +156,35 @@ export class DifferentialStore {
       releaseWorker: async (worker: number) => {
         this.#load();
         await store.releaseWorker(worker);
-        await this.#twin.transact(store.now(), (tx) => releaseWorker(tx, worker));
+        await this.#rowStore.transact(store.now(), (tx) => releaseWorker(tx, worker));
         this.#compare("releaseWorker");
       },
       reap: async (self: number) => {
         this.#load();
         const now = store.now();
-        const isIdle = await this.#twin.read((sql) => hasNothingToReap(sql, now, self));
+        const isIdle = await this.#rowStore.read((sql) => hasNothingToReap(sql, now, self));
         const reaped = await store.reap(self);
-        const same = await this.#twin.transact(now, (tx) => reap(tx, self));
-        this.rounds = this.#twin.rounds;
+        const same = await this.#rowStore.transact(now, (tx) => reap(tx, self));
+        this.rounds = this.#rowStore.rounds;
         assert.deepEqual(same, reaped);
-        if (isIdle) assert.equal(this.#twin.rounds <= 3, true);
+        if (isIdle) assert.equal(this.#rowStore.rounds <= 3, true);
         this.#compare("reap");
         return reaped;
       },
     };
   }
 
-  /** As stores do: a list of polls that would find nothing is answered without a transaction. */
+  /** As stores do: a list of polls without work needs no transaction. */
   async #writeTwin(now: number, writes: readonly Write[]): Promise<readonly Outcome[]> {
     const nextRun = this.#nextRun(now);
     const idle: (Outcome | undefined)[] = [];
     for (const write of writes) idle.push(isPoll(write) ? await this.#pollIdly(now, write) : undefined);
     if (idle.every((outcome) => outcome !== undefined)) return idle;
-    return this.#twin.write(now, nextRun, writes);
+    return this.#rowStore.write(now, nextRun, writes);
   }
 
   async #pollIdly(now: number, write: Write): Promise<Outcome | undefined> {
-    return this.#twin.read(
+    return this.#rowStore.read(
       (sql, ws) => {
         prefetch(ws, "read", now, write);
         return idleOutcome(sql, now, write);
@@ -193,12 +195,12 @@ export class DifferentialStore {
 
   #load(): void {
     if (this.#isLoaded) return;
-    this.#twin.load(this.#dump());
+    this.#rowStore.load(this.#dump());
     this.#isLoaded = true;
   }
 
   #compare(after: string): void {
-    assert.deepEqual(this.#twin.dump(), this.#dump(), `the twin has other rows after ${after}`);
+    assert.deepEqual(this.#rowStore.dump(), this.#dump(), `the rowStore has other rows after ${after}`);
   }
 
   #nextRun(now: number): number {

@@ -1,5 +1,5 @@
-// Random life: lists of writes of every kind, made of what the store has answered so far. Many are void, some repeat
-// themselves; whoever applies them must not care.
+// RandomWrites: random lists of writes of every kind, based on earlier outcomes of the store. Many are rejected, some repeat
+// earlier ones.
 
 import {
   chainAfter,
@@ -38,7 +38,7 @@ import { newToken, newTokens } from "../../../src/testing/store-cases/store-acti
 
 type Draw = (max: number) => number;
 
-/** Somebody's idea of a run it holds. */
+/** A run as its holder knows it. */
 interface Holding {
   readonly run: number;
   readonly id: string;
@@ -142,7 +142,7 @@ export class RandomWrites {
       priority: draw(3),
       tags: Array.from({ length: draw(3) }, () => `tag${draw(4)}`),
       started: JSON.stringify({ input: this.#count++ }),
-      runtime: "a random life",
+      runtime: "random writes",
       ...(draw(5) === 0 && { slot: this.#line() }),
       ...(draw(6) === 0 && { deadlineMs: 1_000 + draw(30_000) }),
       ...(isFlow && { ...FLOW, version: 1 }),
@@ -272,7 +272,7 @@ export class RandomWrites {
       items,
       dropped: draw(6) === 0 ? [`Task(${held.head * 100 + draw(4)})`, `Timer(${held.head * 100 + draw(4)})`] : [],
       children: this.#children(),
-      messages: this.#tells(held),
+      messages: this.#messagesOf(held),
       chunks: emits,
       outgoing: sends,
       ...(checkpoints && { checkpoints }),
@@ -351,7 +351,7 @@ export class RandomWrites {
     }));
   }
 
-  #tells(held: Holding): TurnWrite["messages"] {
+  #messagesOf(held: Holding): TurnWrite["messages"] {
     const draw = this.#draw;
     if (draw(4) > 0) return [];
     const others = [...this.#held.values()];
@@ -437,7 +437,7 @@ export class RandomWrites {
     return { write: completed(item, arrivals, isOver ? { ...over, cancel: "{}" } : {}) };
   }
 
-  // ── from outside ──
+  // ── messages and control ──
 
   #message(): Planned {
     const draw = this.#draw;
@@ -455,7 +455,7 @@ export class RandomWrites {
         }),
       },
       then: (outcome) => {
-        // Nobody reads what has not come.
+        // A run cannot have read more than has arrived.
         const { status, run } = outcome as { status: string; run?: number };
         const held = this.#held.get(run ?? 0);
         if (status === "committed" && held !== undefined) held.arrivals += 1;
@@ -589,7 +589,7 @@ export class RandomWrites {
     };
   }
 
-  // ── small things ──
+  // ── values ──
 
   #signal(): Arrival {
     return {
@@ -617,12 +617,12 @@ export class RandomWrites {
     return this.#pick(this.#workers)!;
   }
 
-  /** Of a run that may be there. */
+  /** The id of a run that may exist. */
   #id(): string {
-    return this.#ids[this.#draw(this.#ids.length)] ?? "nobody";
+    return this.#ids[this.#draw(this.#ids.length)] ?? "missing";
   }
 
-  /** Mostly of none. */
+  /** Mostly none. */
   #newId(): string {
     if (this.#draw(3) === 0) return this.#id();
     const id = `n${this.#count++}`;

@@ -1,4 +1,4 @@
-// Twin: the rules over rows in memory, on a simulated database; with as little around it as will do.
+// RowStore: the rules over rows in memory, on a simulated database, with nothing else around them.
 
 import { openSimBackend } from "../../simulation/store/sim-backend.ts";
 import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
@@ -12,7 +12,7 @@ import type { Statements, Tx } from "../../../src/stores/rules/statements.ts";
 export type Rows = Record<string, readonly Readonly<Record<string, unknown>>[]>;
 
 const CLAIMS: ReadonlySet<Write["write"]> = new Set(["claim-turns", "claim-items", "claim-messages"]);
-/** More than anything needs; without progress it would never end. */
+/** More rounds than any list needs. */
 const MOST_ROUNDS = 60;
 
 export class RowStore {
@@ -20,7 +20,7 @@ export class RowStore {
   #backend;
   #connection: Connection | undefined;
   #batch = 0;
-  /** How often the database was asked for what the last call needed, and what for. */
+  /** The round trips of the last call, and their queries. */
   rounds = 0;
   asked: string[] = [];
 
@@ -29,7 +29,7 @@ export class RowStore {
     this.#backend = openSimBackend({ now });
   }
 
-  /** Claims are never mixed with others. */
+  /** Claims never share a transaction with other writes. */
   async write(now: number, nextRun: RunNumber, writes: readonly Write[]): Promise<readonly Outcome[]> {
     this.rounds = 0;
     this.asked = [];
@@ -45,7 +45,7 @@ export class RowStore {
     return outcomes;
   }
 
-  /** Any other work in a transaction. */
+  /** Runs any other work in a transaction. */
   transact<T>(now: number, work: (tx: Tx) => T): Promise<T> {
     this.rounds = 0;
     this.asked = [];
@@ -91,7 +91,7 @@ export class RowStore {
     return (this.#connection ??= await this.#backend.connect());
   }
 
-  /** As SQLite has them; for what the twin does not do by itself. */
+  /** Replaces all rows by those of SQLite, after calls that this store does not support. */
   load(rows: Rows): void {
     this.#backend = openSimBackend({ now: this.#now });
     this.#connection = undefined;
@@ -135,7 +135,7 @@ function readable(table: TableName, rows: QueryResult): WireRow[] {
   });
 }
 
-/** Tags by their order alone: where there is no position, there is an order. */
+/** Tags by their order: SQLite has no position column. */
 export function inOrder(tables: Rows): Rows {
   const tags = [...(tables["tags"] ?? [])].sort((a, b) => Number(a["position"]) - Number(b["position"]));
   const ranks = new Map<unknown, number>();

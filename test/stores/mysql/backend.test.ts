@@ -1,4 +1,4 @@
-// MariaDB as a backend: the cases of all backends.
+// The backend cases on MariaDB.
 
 import { afterAll, beforeAll } from "vitest";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
@@ -25,7 +25,7 @@ describeOn("mysql", "a backend on MariaDB", () => {
   testBackend(async () => {
     const backend = open();
     await (await backend.connect()).close();
-    // Making the tables takes longer than all cases.
+    // Creating the tables takes longer than all cases.
     await database.run(...EMPTIABLE.map((table) => `delete from reprise_${table}`));
     return { backend, other: open() };
   }, SKIPS);

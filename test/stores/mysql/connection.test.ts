@@ -1,4 +1,4 @@
-// What a transaction on MariaDB does when others are in its way, and when the connection is not what it was.
+// Transactions on MariaDB with concurrent transactions and broken connections.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ConnectionError, type Connection, type WireRow } from "../../../src/stores/remote/backend.ts";
@@ -19,7 +19,7 @@ const byRun = (lock: "none" | "update", ...runs: number[]): Query => ({
 
 const HASTY = { timeouts: { lockMs: 1_000 } };
 
-describeOn("mysql", "links to MariaDB", () => {
+describeOn("mysql", "connections to MariaDB", () => {
   let world: MysqlFixture;
   let one: Connection;
   let other: Connection;
@@ -45,7 +45,7 @@ describeOn("mysql", "links to MariaDB", () => {
     return rows!;
   }
 
-  test("ids that a collation would take for the same are different runs", async () => {
+  test("ids that are equal in a collation are different runs", async () => {
     const ids = ["run-a", "run-A", "run-a ", "run-á", "run-a\u0301", "RUN-A", "run-ａ", NASTY];
     expect(await insertRuns(one, 1, ...ids.map((id, at) => runRow(at + 1, { id })))).toBe("committed");
     expect((await runsOf(one)).map(({ id }) => id)).toEqual(ids);
@@ -56,7 +56,7 @@ describeOn("mysql", "links to MariaDB", () => {
     expect(await insertRuns(one, 2, runRow(9, { id: "run-a " }))).toBe("conflict");
   });
 
-  test("texts are ordered by their bytes", async () => {
+  test("texts are ordered by bytes", async () => {
     const names = ["Z", "a", "a ", "b", "ä", "\uFFFD", "\u{1F600}"];
     const rows = names.toReversed().map((name) => ({ name, declared: "{}", limits: "{}", paused: 0 }));
     await one.commit(1, 1, [{ change: "insert", table: "queues", rows }]);
@@ -76,7 +76,7 @@ describeOn("mysql", "links to MariaDB", () => {
     expect(after!.map(({ name }) => name)).toEqual(names.slice(2));
   });
 
-  test("any text and any bytes come back as they were written, inserted or updated", async () => {
+  test("any text and any bytes are read as they were inserted or updated", async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, at) => at);
     await insertRuns(one, 1, runRow(1, { evidence: bytes, chain: NASTY }), runRow(2, { evidence: NASTY }), runRow(3));
     const columns = ["runtime", "evidence", "turn_token", "created_at"];
@@ -116,11 +116,11 @@ describeOn("mysql", "links to MariaDB", () => {
     expect(after[2]!["evidence"]).toBeNull();
   });
 
-  test("a lock that does not come in time undoes the whole transaction, not only its statement", async () => {
+  test("a lock timeout rolls back the whole transaction, not only its statement", async () => {
     one = await world.open(HASTY).connect();
     await insertRuns(one, 1, runRow(1), runRow(2));
     await other.query([byRun("update", 2)]);
-    // The server itself would keep the insert: 1205 takes back no more than the statement that waited.
+    // The server itself would keep the insert: 1205 undoes only the statement that waited.
     const outcome = await one.commit(2, 1, [
       { change: "insert", table: "runs", rows: [runRow(3)] },
       {
@@ -142,19 +142,19 @@ describeOn("mysql", "links to MariaDB", () => {
     expect(await insertRuns(one, 3, runRow(3))).toBe("committed");
   });
 
-  test("asking for a locked row gives up with `retry`, and the connection goes on", async () => {
+  test("a query for a locked row fails with `retry`, and the connection stays usable", async () => {
     one = await world.open(HASTY).connect();
     await insertRuns(one, 1, runRow(1), runRow(2));
     await other.query([byRun("update", 2)]);
     await expect(one.query([byRun("update", 1), byRun("update", 2)])).rejects.toMatchObject({ reason: "retry" });
-    // What it had is free again.
+    // Its locks are released.
     await other.query([byRun("update", 1)]);
     await other.rollback();
     expect((await one.query([byRun("update", 1, 2)]))[0]).toHaveLength(2);
     await one.rollback();
   });
 
-  test("of two that wait for each other one is told to try again", async () => {
+  test("in a deadlock one transaction gets retry", async () => {
     await insertRuns(one, 1, runRow(1), runRow(2));
     await one.query([byRun("update", 1)]);
     await other.query([byRun("update", 2)]);
@@ -165,7 +165,7 @@ describeOn("mysql", "links to MariaDB", () => {
   });
 
   test("runs found by id are locked in the order of their numbers", async () => {
-    // Ids the other way round: whoever locked in the order they are found would have run 2 first.
+    // Ids in reverse order: locking in the order of the index would lock run 2 first.
     await insertRuns(one, 1, runRow(1, { id: "z" }), runRow(2, { id: "a" }));
     const third = await world.backend.connect();
     await other.query([byRun("update", 1)]);
@@ -173,7 +173,7 @@ describeOn("mysql", "links to MariaDB", () => {
       { kind: "lookup", table: "runs", columns: ["id"], keys: [["a"], ["z"]], lock: "update" },
     ]);
     await waitsForLock(world, one);
-    // Nobody has it: the one who waits for run 1 has not come to it yet.
+    // Run 2 is not locked: the transaction still waits for run 1.
     expect((await third.query([{ ...byRun("none", 2), lock: "skip" } as Query]))[0]).toHaveLength(1);
     await third.rollback();
     await other.rollback();
@@ -182,7 +182,7 @@ describeOn("mysql", "links to MariaDB", () => {
     await third.close();
   });
 
-  test("a claim passes over what somebody holds, and waits for nobody", async () => {
+  test("a claim skips locked rows and never waits", async () => {
     await one.commit(1, 1, [
       {
         change: "insert",
@@ -211,7 +211,7 @@ describeOn("mysql", "links to MariaDB", () => {
     const [second] = await other.query([claim]);
     expect(first!.map(({ run }) => run)).toEqual([3, 1]);
     expect(second!.map(({ run }) => run)).toEqual([2, 4]);
-    // An empty poll keeps nobody from adding to the queue.
+    // An empty poll does not block inserts into the queue.
     const third = await world.backend.connect();
     expect((await third.query([claim]))[0]).toEqual([]);
     const fourth = await world.backend.connect();
@@ -223,7 +223,7 @@ describeOn("mysql", "links to MariaDB", () => {
     await fourth.close();
   });
 
-  test("what is asked after a lock was granted sees everything that was committed before", async () => {
+  test("a query after a lock was granted sees everything committed before", async () => {
     await insertRuns(one, 1, runRow(1));
     await one.query([byRun("none", 1)]);
     await other.query([byRun("update", 1)]);
@@ -237,7 +237,7 @@ describeOn("mysql", "links to MariaDB", () => {
     await one.rollback();
   });
 
-  test("a batch larger than a packet is committed whole, or not at all", async () => {
+  test("a batch larger than a packet is committed completely or not at all", async () => {
     const evidence = "x'\\".repeat(250_000);
     const rows = Array.from({ length: 12 }, (_, at) => runRow(at + 1, { evidence }));
     expect(await insertRuns(one, 1, ...rows)).toBe("committed");
@@ -250,7 +250,7 @@ describeOn("mysql", "links to MariaDB", () => {
     expect(await insertRuns(one, 4, runRow(50))).toBe("committed");
   });
 
-  test("a name too long for its index is refused, and nothing else of its batch is kept", async () => {
+  test("a name too long for its index is refused, and nothing of its batch is committed", async () => {
     const rows = [itemRow(1, "short"), itemRow(1, "n".repeat(1_200))];
     await expect(one.commit(1, 1, [{ change: "insert", table: "queue", rows }])).rejects.toMatchObject({
       code: "BAD_NAME",
@@ -271,10 +271,10 @@ describeOn("mysql", "links to MariaDB", () => {
     await expect(idle.commit(1, 1, [])).rejects.toBeInstanceOf(ConnectionError);
   });
 
-  test("a commit whose answer is not awaited is found by its number once it is over", async () => {
+  test("a commit without a response is found by its number once it has ended", async () => {
     const raw = await world.raw();
     await insertRuns(one, 1, runRow(1));
-    // It holds the stamp and waits for run 1.
+    // It has locked the stamp and waits for run 1.
     await raw.query("begin; select * from reprise_runs where run = 1 for update");
     const commit = one.commit(2, 1, [
       { change: "update", table: "runs", columns: ["head"], rows: [{ run: 1, head: 2 }] },
@@ -287,18 +287,18 @@ describeOn("mysql", "links to MariaDB", () => {
     expect(await outcome).toMatchObject({ reason: "lost" });
     await raw.query("commit");
     expect((await runsOf(other))[0]!["head"]).toBe(1);
-    // Asked again, it answers the same.
+    // A second call returns the same.
     expect(await world.backend.lastBatch(other, one.writer)).toBe(1);
   });
 
-  test("whoever asks for a writer's last batch waits for the commit that is under way", async () => {
-    // From another process: it cannot kill what it does not know.
-    const elsewhere = world.open();
-    const far = await elsewhere.connect();
+  test("lastBatch waits for the commit in flight", async () => {
+    // From another process, which cannot kill that connection.
+    const otherBackend = world.open();
+    const far = await otherBackend.connect();
     const raw = await world.raw();
     await raw.query("begin; update reprise_writers set batch = 5 where writer = ?", [one.writer]);
     let answer: number | undefined;
-    const asked = elsewhere.lastBatch(far, one.writer).then((batch) => (answer = batch));
+    const asked = otherBackend.lastBatch(far, one.writer).then((batch) => (answer = batch));
     await waitsForLock(world, far);
     expect(answer).toBeUndefined();
     await raw.query("commit");
@@ -306,18 +306,18 @@ describeOn("mysql", "links to MariaDB", () => {
     await far.close();
   });
 
-  test("once a writer's last batch was told, no later one gets in", async () => {
-    const elsewhere = world.open();
-    const far = await elsewhere.connect();
+  test("after lastBatch, no later batch of that writer is committed", async () => {
+    const otherBackend = world.open();
+    const far = await otherBackend.connect();
     await insertRuns(one, 1, runRow(1));
-    expect(await elsewhere.lastBatch(far, one.writer)).toBe(1);
+    expect(await otherBackend.lastBatch(far, one.writer)).toBe(1);
     expect(await insertRuns(one, 2, runRow(2))).toBe("conflict");
     expect(one.isUsable).toBe(false);
     expect(await runsOf(far)).toHaveLength(1);
     await far.close();
   });
 
-  test("a destroyed connection leaves nothing behind in the server, not even what waits there", async () => {
+  test("a destroyed connection leaves nothing on the server, not even a waiting statement", async () => {
     await insertRuns(one, 1, runRow(1), runRow(2));
     const raw = await world.raw();
     await raw.query("begin; select * from reprise_runs where run = 2 for update");
@@ -326,14 +326,14 @@ describeOn("mysql", "links to MariaDB", () => {
     await waitsForLock(world, one);
     one.destroy();
     await waiting;
-    // The server reads nothing while it waits, so it does not see that the connection is gone.
+    // The server reads nothing while it waits, so it does not detect the closed connection.
     const free: Query = { kind: "lookup", table: "runs", columns: ["run"], keys: [[1]], lock: "skip" };
     await expect.poll(async () => (await other.query([free]))[0]!.length).toBe(1);
     await other.rollback();
     raw.destroy();
   });
 
-  test("a snapshot stays what it was, however many queries are asked, and locks nothing", async () => {
+  test("a snapshot stays the same for any number of queries, and locks nothing", async () => {
     await insertRuns(one, 1, runRow(1));
     await mysqlConnection(one).snapshot();
     const count: Query = { kind: "count", table: "runs", where: [] };
@@ -346,8 +346,8 @@ describeOn("mysql", "links to MariaDB", () => {
 });
 
 /**
- * Until the server says that this connection waits for a lock. It says so from a copy that it makes anew only when nobody has
- * looked for 100 ms: who looks more often sees the same copy for ever.
+ * Waits until the server reports that this connection waits for a lock. The server refreshes that report only when it was not
+ * read for 100 ms: reading more often returns the same report forever.
  */
 async function waitsForLock(world: MysqlFixture, connection: Connection): Promise<void> {
   const raw = await world.raw();

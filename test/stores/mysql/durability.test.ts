@@ -1,11 +1,11 @@
-// Servers that would not keep what they acknowledge, or could not keep apart what we write.
+// Servers whose settings could lose commits or change the meaning of statements.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
 import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
 import { describeOn, freshDatabase, startServer, type FreshDatabase, type TestServer } from "../../servers/index.ts";
 
-describeOn("mysql", "what MariaDB must be like", () => {
+describeOn("mysql", "required settings of MariaDB", () => {
   let server: TestServer;
   let database: FreshDatabase;
   beforeAll(async () => {
@@ -22,7 +22,7 @@ describeOn("mysql", "what MariaDB must be like", () => {
     return said;
   }
 
-  test("a server at production settings is taken, with a binary log that is synchronised too", async () => {
+  test("a server with production settings is accepted, also with a synchronized binary log", async () => {
     expect(await connect()).toBe("full");
   });
 
@@ -30,7 +30,7 @@ describeOn("mysql", "what MariaDB must be like", () => {
     ["innodb_flush_log_at_trx_commit", "2", "1"],
     ["innodb_flush_log_at_trx_commit", "0", "1"],
     ["sync_binlog", "0", "1"],
-  ])("%s = %s is refused unless asked for by name", async (setting, unsafe, safe) => {
+  ])("%s = %s is refused unless durability is relaxed", async (setting, unsafe, safe) => {
     await server.run(`set global ${setting} = ${unsafe}`);
     try {
       await expect(connect()).rejects.toMatchObject({
@@ -43,7 +43,7 @@ describeOn("mysql", "what MariaDB must be like", () => {
     }
   });
 
-  test("settings of the server do not change what our statements mean", async () => {
+  test("settings of the server do not change the meaning of statements", async () => {
     await server.run(
       "set global sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'",
       "set global tx_isolation = 'SERIALIZABLE'",
@@ -69,7 +69,7 @@ describeOn("mysql", "what MariaDB must be like", () => {
     await other.close();
   });
 
-  test("a packet limit that a payload would not fit in, and a log by statement, are refused", async () => {
+  test("a packet limit that is too small for a payload, and a statement-based log, are refused", async () => {
     await server.run("set global max_allowed_packet = 1048576");
     await expect(connect()).rejects.toMatchObject({ code: "STORE_LOCATION" });
     await server.run("set global max_allowed_packet = 16777216", "set global binlog_format = 'STATEMENT'");

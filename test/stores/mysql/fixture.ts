@@ -1,4 +1,4 @@
-// A database of its own on the shared MariaDB, with our schema in it, a backend, and connections that can look behind it.
+// MySQL fixture: a fresh database on the shared MariaDB with Reprise's schema, a backend, and connections for direct SQL.
 
 import { createConnection, type Connection } from "mysql2/promise";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
@@ -10,7 +10,7 @@ export interface MysqlFixture extends AsyncDisposable {
   readonly database: FreshDatabase;
   readonly backend: Backend;
   open(options?: Partial<MysqlBackendOptions>): Backend;
-  /** A connection that knows nothing of us. */
+  /** A connection for direct SQL. */
   raw(): Promise<Connection>;
 }
 

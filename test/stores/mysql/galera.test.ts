@@ -8,7 +8,7 @@ import { freePort } from "../../servers/supervised-process.ts";
 import { describeOn, fastFolder, startServer } from "../../servers/index.ts";
 
 describeOn("galera", "Galera", () => {
-  test("a node is refused with the reason, and nothing is written to it", { timeout: 240_000 }, async () => {
+  test("a node is refused with a reason, and nothing is written to it", { timeout: 240_000 }, async () => {
     const port = await freePort();
     await using node = await startServer("mysql", {
       under: fastFolder(),

@@ -1,4 +1,4 @@
-// Making and finding the schema on MariaDB: races, kills, strangers, and other versions.
+// Migrations on MariaDB: races, kills, tables of other programs, and other versions.
 
 import { expect, test } from "vitest";
 import type { Connection } from "mysql2/promise";
@@ -13,7 +13,7 @@ async function tablesOf(raw: Connection): Promise<readonly string[]> {
 }
 
 describeOn("mysql", "the schema on MariaDB", () => {
-  test("any number of starters may race for an empty database", async () => {
+  test("any number of processes may migrate an empty database at the same time", async () => {
     await using world = await createMysqlFixture();
     const backends = Array.from({ length: 5 }, () => world.open());
     const pool = await Promise.all(backends.map((backend) => backend.connect()));
@@ -22,7 +22,7 @@ describeOn("mysql", "the schema on MariaDB", () => {
     for (const connection of pool) await connection.close();
   });
 
-  test("a migration that was killed behind any of its statements is brought to its end by the next starter", async () => {
+  test("a migration that was killed after any of its statements is completed by the next process", async () => {
     await using world = await createMysqlFixture();
     const raw = await world.raw();
     const statements = MIGRATIONS.flat();
@@ -39,7 +39,7 @@ describeOn("mysql", "the schema on MariaDB", () => {
     }
   }, 120_000);
 
-  test("whoever holds the lock and dies lets the next one in", async () => {
+  test("a process that dies with the lock releases it for the next one", async () => {
     await using world = await createMysqlFixture();
     const holder = await world.raw();
     await holder.query("select get_lock(?, 0)", [lockName(world.database.name)]);
@@ -68,7 +68,7 @@ describeOn("mysql", "the schema on MariaDB", () => {
     });
   });
 
-  test("an older schema is brought up to date only by who may", async () => {
+  test("an older schema is migrated only if migrate is true", async () => {
     await using world = await createMysqlFixture();
     await expect(world.open({ migrate: false }).connect()).rejects.toMatchObject({ code: "STORE_OLDER_SCHEMA" });
     expect(await tablesOf(await world.raw())).toEqual([]);
@@ -77,7 +77,7 @@ describeOn("mysql", "the schema on MariaDB", () => {
     await connection.close();
   });
 
-  test("a table of another program under one of our names is refused, and left alone", async () => {
+  test("a table of another program with one of Reprise's names is refused and not changed", async () => {
     await using world = await createMysqlFixture();
     await world.database.run("create table reprise_runs (a int)", "create table orders (a int)");
     await expect(world.open().connect()).rejects.toMatchObject({
@@ -87,24 +87,24 @@ describeOn("mysql", "the schema on MariaDB", () => {
     expect(await tablesOf(await world.raw())).toEqual(["orders", "reprise_runs"]);
   });
 
-  test("tables of other programs beside ours are no obstacle", async () => {
+  test("tables of other programs with other names are allowed", async () => {
     await using world = await createMysqlFixture();
     await world.database.run("create table orders (a int)", "create table reprise_notes (a int)");
     await (await world.backend.connect()).close();
   });
 
-  test("wrong addresses are refused for good, a server that is away is not", async () => {
+  test("wrong addresses are errors at once, an unreachable server is retried", async () => {
     await using world = await createMysqlFixture();
-    const elsewhere = (change: (url: URL) => void): string => {
+    const withChange = (change: (url: URL) => void): string => {
       const url = new URL(world.database.url);
       change(url);
       return url.href;
     };
-    const noDatabase = elsewhere((url) => (url.pathname = "/no_such_database"));
+    const noDatabase = withChange((url) => (url.pathname = "/no_such_database"));
     await expect(world.open({ url: noDatabase }).connect()).rejects.toMatchObject({ code: "STORE_IO" });
-    const noEntry = elsewhere((url) => (url.username = "nobody-we-know"));
-    await expect(world.open({ url: noEntry }).connect()).rejects.toMatchObject({ code: "STORE_IO" });
-    const away = elsewhere((url) => (url.port = "1"));
-    await expect(world.open({ url: away }).connect()).rejects.toMatchObject({ reason: "lost" });
+    const unknownUser = withChange((url) => (url.username = "unknown-user"));
+    await expect(world.open({ url: unknownUser }).connect()).rejects.toMatchObject({ code: "STORE_IO" });
+    const unreachable = withChange((url) => (url.port = "1"));
+    await expect(world.open({ url: unreachable }).connect()).rejects.toMatchObject({ reason: "lost" });
   });
 });

@@ -1,4 +1,4 @@
-// A MariaDB that does not answer, or is gone.
+// A MariaDB that does not respond, or was killed.
 
 import { createConnection, type Connection } from "mysql2/promise";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -27,7 +27,7 @@ describeOn("mysql", "outages of MariaDB", () => {
       timeouts: { answerMs, connectMs: answerMs },
     });
 
-  test("a connection that has the number of a lost one, on a server that was restarted, is left alone", async () => {
+  test("a connection with the number of a lost one, on a restarted server, is not killed", async () => {
     const backend = open();
     for (let n = 0; n < 40; n += 1) await server.run("select 1");
     const lost = mysqlConnection(await backend.connect());
@@ -46,11 +46,11 @@ describeOn("mysql", "outages of MariaDB", () => {
     await connection.close();
   });
 
-  test("who gets no answer in time knows nothing, and finds out later what became of it", async () => {
+  test("a commit without a response in time is unknown, and is resolved later", async () => {
     const backend = open(2_000);
     const connection = await backend.connect();
     server.signal("SIGSTOP");
-    // Its bytes are in the server's buffer, and will be read when it goes on.
+    // Its bytes are in the server's buffer, and will be read when it resumes.
     const commit = connection.commit(1, 1, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
     await expect(commit).rejects.toMatchObject({ reason: "lost" });
     expect(connection.isUsable).toBe(false);
@@ -60,7 +60,7 @@ describeOn("mysql", "outages of MariaDB", () => {
     const other = await patient.connect();
     const batch = await patient.lastBatch(other, connection.writer);
     const [rows] = await other.read([{ kind: "count", table: "runs", where: [] }]);
-    // Either way: what was said is true, and stays true.
+    // Either way, the result is true and stays true.
     expect(rows).toEqual([{ count: batch }]);
     await other.close();
     const third = await patient.connect();
@@ -69,7 +69,7 @@ describeOn("mysql", "outages of MariaDB", () => {
     await third.close();
   });
 
-  test("what was committed is there when a killed server comes back, and pool are made anew", async () => {
+  test("committed rows exist after a killed server has restarted, and new connections are opened", async () => {
     const backend = open();
     const connection = await backend.connect();
     expect(await connection.commit(1, 1, [{ change: "insert", table: "runs", rows: [runRow(7)] }])).toBe("committed");

@@ -1,5 +1,5 @@
-// What the server says it would do for each query of a claim, a poll and a scan, with rows enough to make it think; and
-// how many rows it then looks at.
+// The server's plan for each query of a claim, a poll and a scan, with enough rows to matter; and
+// how many rows it reads.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Connection } from "mysql2/promise";
@@ -23,7 +23,7 @@ function select(table: Select["table"], where: readonly Condition[], order: Sele
   return { kind: "select", table, where, order: order ?? [], limit: 50, lock: "none" };
 }
 
-/** Each walks one index from its front and sorts nothing. */
+/** Each scans one index from its start and sorts nothing. */
 const WALKS: readonly (readonly [name: string, index: string, query: Query])[] = [
   ["dueTurns", "runs_due", selections.dueTurns("skip", "shop", 1, 50)],
   ["suspectTurns", "runs_due", selections.suspectTurns("shop", 1, 50)],
@@ -96,7 +96,7 @@ const WALKS: readonly (readonly [name: string, index: string, query: Query])[] =
   ],
 ];
 
-/** Each jumps from value to value. */
+/** Each seeks from value to value. */
 const JUMPS: readonly (readonly [name: string, index: string, query: Query])[] = [
   ["dueDefinitions", "runs_due", selections.DUE_DEFINITIONS],
   ["readyNames", "queue_open", selections.READY_NAMES],
@@ -164,8 +164,8 @@ describeOn("mysql", "plans on MariaDB", () => {
     }));
   }
 
-  /** How many rows or entries of an index are looked at. */
-  async function looks(...statements: readonly string[]): Promise<number> {
+  /** The number of rows or index entries read. */
+  async function reads(...statements: readonly string[]): Promise<number> {
     const connection = await world.raw();
     await connection.query("set session transaction isolation level read committed");
     await connection.query("flush status");
@@ -177,27 +177,27 @@ describeOn("mysql", "plans on MariaDB", () => {
     return counts.reduce((sum, [, value]) => sum + Number(value), 0);
   }
 
-  test.each(WALKS)("%s walks %s from its front and sorts nothing", async (_name, index, query) => {
+  test.each(WALKS)("%s scans %s from its start and sorts nothing", async (_name, index, query) => {
     const [statement] = renderQuery(query).statements;
     const steps = await planOf(statement!);
     expect(steps).toHaveLength(1);
     expect(steps[0]?.key).toBe(index);
     expect(["ref", "range", "const", "eq_ref", "index"]).toContain(steps[0]?.type);
     expect(steps[0]?.extra).not.toMatch(/filesort|temporary/);
-    expect(await looks(statement!)).toBeLessThanOrEqual(60);
+    expect(await reads(statement!)).toBeLessThanOrEqual(60);
   });
 
-  test.each(JUMPS)("%s jumps from value to value in %s", async (_name, index, query) => {
+  test.each(JUMPS)("%s seeks from value to value in %s", async (_name, index, query) => {
     const [, first, next] = renderQuery(query).statements;
     for (const statement of [first!, next!]) {
       const [step] = await planOf(statement.replace(/ into @\S+/, ""));
       expect(step?.key).toBe(index);
       expect(step?.extra).not.toMatch(/filesort|temporary/);
     }
-    // A variable is a constant: the seek begins behind it.
+    // A variable is a constant: the seek starts after it.
     const [step] = await planOf(next!.replace(/ into @\S+/, ""));
     expect(step?.type).toBe("range");
-    expect(await looks(...renderQuery(query).statements)).toBeLessThanOrEqual(60);
+    expect(await reads(...renderQuery(query).statements)).toBeLessThanOrEqual(60);
   });
 
   test.each(COUNTS)("%s counts in %s", async (_name, index, query) => {
@@ -207,7 +207,7 @@ describeOn("mysql", "plans on MariaDB", () => {
     expect(step?.extra).toMatch(/Using index/);
   });
 
-  test("queries mean what they say, whatever index they are asked of", async () => {
+  test("queries return the same rows with every index", async () => {
     const [inserted] = crowd().filter(({ table }) => table === "queue");
     const rows = inserted!.rows as readonly AnyRow[];
     const connection = await world.backend.connect();
@@ -240,7 +240,7 @@ describeOn("mysql", "plans on MariaDB", () => {
     await connection.close();
   });
 
-  test("many queries of one kind become one statement, and each gets its own answer", async () => {
+  test("many queries of one kind become one statement, and each gets its own result", async () => {
     const ids = Array.from({ length: 250 }, (_, at) => `run-${at * 7 + 1}`);
     const queries: Query[] = [
       ...ids.map((id) => selections.newestOfId("none", id)),
@@ -258,7 +258,7 @@ describeOn("mysql", "plans on MariaDB", () => {
     expect(statementsOf(open)).toHaveLength(6);
     const [newest] = statementsOf(open);
     expect((await planOf(newest!)).map(({ key }) => key)).toEqual([null, "runs_by_id", "runs_by_id"]);
-    expect(await looks(newest!)).toBeLessThanOrEqual(2_000);
+    expect(await reads(newest!)).toBeLessThanOrEqual(2_000);
     const connection = await world.backend.connect();
     const together = await connection.read(queries);
     const [one, ...others] = [0, 249, 260, 499, 500, 750];
@@ -286,7 +286,7 @@ describeOn("mysql", "plans on MariaDB", () => {
     }
   });
 
-  test("rows that are changed are found by their key, in the order of the text", async () => {
+  test("changed rows are found by their key, in the order of the statement", async () => {
     const rows = [
       { run: 2, head: 3 },
       { run: 1, head: 3 },
@@ -302,7 +302,7 @@ describeOn("mysql", "plans on MariaDB", () => {
     }
   });
 
-  test("the indexes that statements name are those of the tables", async () => {
+  test("the indexes in statements exist on the tables", async () => {
     const [rows] = await raw.query(
       "select table_name, index_name, column_name from information_schema.statistics where table_schema = database() order by table_name, index_name, seq_in_index",
     );
@@ -319,7 +319,7 @@ describeOn("mysql", "plans on MariaDB", () => {
   });
 });
 
-/** The same numbers every time, each below what is asked for. */
+/** Deterministic numbers below a maximum. */
 function numbersFrom(seed: number): (below: number) => number {
   let last = seed;
   return (below) => {

@@ -1,4 +1,4 @@
-// The user's SQL in our transaction, on MariaDB: what it may do, and what is found out.
+// User SQL in Reprise's transaction, on MariaDB: what it may do, and what is detected.
 
 import { createEngine, workflow } from "reprise";
 import { mysql } from "reprise/mysql";
@@ -40,7 +40,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
 
   const insertRun = (run: number) => [{ change: "insert", table: "runs", rows: [runRow(run)] }] as const;
 
-  test("is in the same transaction as ours, or in none", async () => {
+  test("commits with Reprise's rows or not at all", async () => {
     const db = await begin();
     const written = await db.query("insert into orders (name) values (?), (?)", ["it's", "two"]);
     expect(written).toMatchObject({ rows: [], affectedRows: 2 });
@@ -52,7 +52,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
 
     const second = await begin();
     await second.query("insert into orders (name) values ('three')");
-    // The run is there already.
+    // The run exists already.
     expect(await connection.commit(2, 1, insertRun(1))).toBe("conflict");
     expect(await names()).toEqual(["it's", "two"]);
 
@@ -60,7 +60,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     await third.query("insert into orders (name) values ('four')");
     await connection.rollback();
     expect(await names()).toEqual(["it's", "two"]);
-    // The connection is as it was: what is written by itself is committed by itself.
+    // The connection is reset: a single statement autocommits.
     expect(await world.backend.reserve(connection, "runs", 1, 0)).toBeGreaterThan(0);
     expect(await connection.commit(3, 1, insertRun(2))).toBe("committed");
   });
@@ -110,7 +110,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     await connection.rollback();
   });
 
-  test("a savepoint of its own takes back a part", async () => {
+  test("the user's own savepoint rolls back a part", async () => {
     const db = await begin();
     await db.query("insert into orders (name) values ('a')");
     await db.query("savepoint mine");
@@ -120,7 +120,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     expect(await names()).toEqual(["a"]);
   });
 
-  test("an error of its own statement takes back that statement; the rest goes on", async () => {
+  test("a failed statement is undone; the rest of the transaction continues", async () => {
     const db = await begin();
     await db.query("insert into orders (name) values ('a')");
     await expect(db.query("insert into orders (name) values ('b'), ('a')")).rejects.toMatchObject({ errno: 1062 });
@@ -128,7 +128,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     expect(await names()).toEqual(["a"]);
   });
 
-  test("a lock that does not come in time ends it, whoever catches the error", async () => {
+  test("a lock timeout ends the transaction, even if the function catches the error", async () => {
     await world.database.run("insert into orders (id, name) values (1, 'held')");
     const raw = await world.raw();
     await raw.query("begin; select * from orders where id = 1 for update");
@@ -142,11 +142,11 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     expect(await connection.commit(1, 1, insertRun(1))).toBe("committed");
   });
 
-  test("a procedure that commits is found out, and nothing of ours is committed with it", async () => {
+  test("a procedure that commits is detected, and nothing of Reprise is committed with it", async () => {
     const db = await begin();
     await db.query("call commits()");
     await expect(connection.commit(1, 1, insertRun(1))).rejects.toMatchObject({ code: "USAGE" });
-    // What it did before is done; what came after is not.
+    // What it did before the commit stays; what came after is undone.
     expect(await names()).toEqual(["hidden"]);
     expect((await connection.read([{ kind: "count", table: "runs", where: [] }]))[0]).toEqual([{ count: 0 }]);
     expect(await connection.commit(2, 1, insertRun(1))).toBe("committed");
@@ -174,7 +174,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     expect(await names()).toEqual(left);
   });
 
-  test("works no longer once its function has ended", async () => {
+  test("cannot be used after its function has returned", async () => {
     const handle = await connection.userHandle();
     const db = handle.db as MysqlHandle;
     const late = db.query("insert into orders (name) values ('not awaited')");

@@ -1,4 +1,4 @@
-// PostgreSQL as a backend: the cases of all backends.
+// The backend cases on PostgreSQL.
 
 import { afterAll, beforeAll } from "vitest";
 import { EMPTIABLE } from "../../../src/stores/remote/tables.ts";
@@ -17,7 +17,7 @@ describeOn("postgres", "a backend on PostgreSQL", () => {
     const { url } = database;
     const backend = await openPostgresBackend({ url });
     await (await backend.connect()).close();
-    // Making the tables takes longer than all cases.
+    // Creating the tables takes longer than all cases.
     await database.run(`truncate ${EMPTIABLE.map((table) => `reprise."${table}"`).join(", ")}`);
     return { backend, other: await openPostgresBackend({ url }) };
   });

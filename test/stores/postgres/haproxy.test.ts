@@ -1,4 +1,4 @@
-// A real HAProxy between us and a primary with its standby.
+// A real HAProxy in front of a primary with its standby.
 
 import { expect, test } from "vitest";
 import { createEngine, workflow } from "reprise";
@@ -23,7 +23,7 @@ describeOn("haproxy", "HAProxy", () => {
         try {
           return await (await engine.start(order, card, { id: card })).result();
         } catch (error) {
-          // While no server serves, a call waits for ten seconds and throws; it may be repeated.
+          // While no server accepts writes, a call throws after ten seconds; it may be repeated.
           if (!String((error as { code?: string }).code).startsWith("STORE_")) throw error;
         }
     };

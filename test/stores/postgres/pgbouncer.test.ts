@@ -1,4 +1,4 @@
-// A real PgBouncer between us and PostgreSQL: session mode serves, the other modes are refused by name.
+// A real PgBouncer in front of PostgreSQL: session mode works, the other modes are refused.
 
 import { expect, test } from "vitest";
 import { createEngine, workflow } from "reprise";
@@ -9,7 +9,7 @@ import { describeOn, freshDatabase, startPgBouncer } from "../../servers/index.t
 const TIMEOUT = 240_000;
 
 describeOn("pgbouncer", "PgBouncer", () => {
-  test("session mode serves several hundred runs", { timeout: TIMEOUT }, async () => {
+  test("several hundred runs complete in session mode", { timeout: TIMEOUT }, async () => {
     await using database = await freshDatabase("postgres");
     await using pooler = await startPgBouncer(database.url, "session");
     const add = workflow("add", async (ctx, input: number) => {
@@ -47,7 +47,7 @@ describeOn("pgbouncer", "PgBouncer", () => {
     },
   );
 
-  test("transaction mode is refused where server processes take turns as well", { timeout: TIMEOUT }, async () => {
+  test("transaction mode is also refused when server processes alternate", { timeout: TIMEOUT }, async () => {
     await using database = await freshDatabase("postgres");
     await (await (await openPostgresBackend({ url: database.url })).connect()).close();
     await using pooler = await startPgBouncer(database.url, "transaction", { server_round_robin: 1 });

@@ -1,4 +1,4 @@
-// How PostgreSQL finds what claims and commits ask for: by the index meant for it, whatever it believes about the tables.
+// PostgreSQL uses the intended index for every query of claims and commits, whatever its statistics say.
 
 import { Client } from "pg";
 import { expect, test } from "vitest";
@@ -69,7 +69,7 @@ function literalOf(value: Parameter): string {
 
 let count = 0;
 
-/** The plan that serves every value, as our connections have it. */
+/** The generic plan, as Reprise's connections use it. */
 async function planOf(client: Client, { shape, values }: Bound): Promise<string> {
   const name = `p${(count += 1)}`;
   const types = values.length === 0 ? "" : ` (${values.map(typeOf).join(", ")})`;
@@ -79,7 +79,7 @@ async function planOf(client: Client, { shape, values }: Bound): Promise<string>
   return rows.map((row) => row["QUERY PLAN"]).join("\n");
 }
 
-/** Which index, and whether rows have to be sorted. Lists for people may use another one when that is as good. */
+/** The index, and whether rows are sorted. Lists for people may use another index if it is as good. */
 const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; query: Query }[] = [
   // claims
   { index: "runs_due", query: dueTurns("skip", "d", 1, 10) },
@@ -109,7 +109,7 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; query: 
   { index: "outbox_next", query: outgoingTo("skip", "d", 5, 10) },
   { index: "outbox_next", query: outgoingAfter("d", 5) },
 
-  // what a run has
+  // rows of a run
   { index: "runs_pkey", sorted: true, query: lookup("runs", ["run"], [1]) },
   { index: "runs_id_generation_key", sorted: true, query: lookup("runs", ["id"], ["x"]) },
   { index: "runs_id_generation_key", sorted: true, query: lookup("runs", ["id", "generation"], ["x", 0]) },
@@ -134,7 +134,7 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; query: 
     },
   },
 
-  // care
+  // maintenance
   {
     index: "runs_held",
     sorted: true,
@@ -186,7 +186,7 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; query: 
     },
   },
 
-  // what waits
+  // backlog
   {
     index: "queue_ready",
     query: {
@@ -263,7 +263,7 @@ async function expectGoodPlans(client: Client, isNew = false): Promise<void> {
     const plan = await planOf(client, bindQuery(shapes, query));
     expect(plan).toContain(`using ${index} on`);
     expect(plan).not.toMatch(/Seq Scan|Bitmap|Hash Join|Merge Join/);
-    // What was locked is sorted once more (Q1); what comes from the index is not.
+    // Locked rows are sorted once more (bind-query.Q1); rows from the index are not.
     const below =
       query.kind === "distinct" ? plan.slice(plan.indexOf("Recursive")) : plan.slice(plan.indexOf("LockRows"));
     if (sorted !== true && !below.includes("Incremental Sort"))
@@ -286,7 +286,7 @@ async function expectGoodPlans(client: Client, isNew = false): Promise<void> {
 }
 
 describeOn("postgres", "plans on PostgreSQL", () => {
-  test("claims and commits go by the index meant for them, on empty tables and on full ones", async () => {
+  test("claims and commits use the intended index, on empty tables and on full ones", async () => {
     await using database = await freshDatabase("postgres");
     await (await (await openPostgresBackend({ url: database.url })).connect()).close();
     const client = new Client(database.url);
@@ -295,7 +295,7 @@ describeOn("postgres", "plans on PostgreSQL", () => {
       for (const [name, value] of Object.entries(sessionSettings(DEFAULT_TIMEOUTS)))
         await client.query("select set_config($1, $2, false)", [name, value]);
       await expectGoodPlans(client, true);
-      // Believed to be empty.
+      // Statistics say that the tables are empty.
       await client.query("analyze");
       await expectGoodPlans(client);
       const values = (row: object, run: string): string =>

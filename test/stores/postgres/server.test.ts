@@ -1,4 +1,4 @@
-// What only PostgreSQL has: its migrations, what it refuses, what it does when connections break, and its plans.
+// PostgreSQL only: migrations, refused servers, broken connections and sessions.
 
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
@@ -33,7 +33,7 @@ const relations =
   "select relname from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'reprise'";
 
 describeOn("postgres", "the schema in PostgreSQL", () => {
-  test("any number of starters may race, and it is made once", async () => {
+  test("any number of processes may migrate at the same time, and the schema is created once", async () => {
     await using database = await freshDatabase("postgres");
     const pool = await Promise.all(Array.from({ length: 8 }, () => connected(database.url)));
     expect(await runQuery(database.url, "select count(*)::int from reprise.meta")).toEqual([2]);
@@ -41,9 +41,9 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     await Promise.all(pool.map((connection) => connection.close()));
   });
 
-  test("a migrator that is killed leaves a whole step or nothing", async () => {
+  test("a migration that is killed leaves a complete step or nothing", async () => {
     await using database = await freshDatabase("postgres");
-    // Whoever makes a table fails just before the end of the step.
+    // Creating a table fails just before the end of the step.
     await database.run(
       `create function refuse() returns event_trigger language plpgsql as $$ begin
         if exists (select from pg_event_trigger_ddl_commands() where object_identity = 'reprise.langgraph_writes') then
@@ -57,7 +57,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     await (await connected(database.url)).close();
   });
 
-  test("tables that a restore has not filled or keyed yet are not written to", async () => {
+  test("tables that a restore has not completed yet are not written to", async () => {
     await using database = await freshDatabase("postgres");
     const backend = await open({ url: database.url });
     await (await backend.connect()).close();
@@ -70,7 +70,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     await (await backend.connect()).close();
   });
 
-  test("a newer one is refused, also by a process that had opened it before", async () => {
+  test("a newer schema is refused, also by a process that had opened the store before", async () => {
     await using database = await freshDatabase("postgres");
     const backend = await open({ url: database.url });
     await (await backend.connect()).close();
@@ -79,7 +79,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     expect(await codeOf(backend.connect())).toBe("STORE_NEWER_SCHEMA");
   });
 
-  test("an older one is refused where it may not be brought up to date", async () => {
+  test("an older schema is refused if migrate is false", async () => {
     await using database = await freshDatabase("postgres");
     expect(await codeOf(connected(database.url, { migrate: false }))).toBe("STORE_OLDER_SCHEMA");
     expect(await runQuery(database.url, relations)).toEqual([]);
@@ -87,7 +87,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     await (await connected(database.url, { migrate: false })).close();
   });
 
-  test("one that belongs to another program is refused and left as it is", async () => {
+  test("a schema of another program is refused and not changed", async () => {
     for (const table of ["create table reprise.users (id int)", "create table reprise.meta (key text, value text)"]) {
       await using database = await freshDatabase("postgres");
       await database.run("create schema reprise", table);
@@ -97,7 +97,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     }
   });
 
-  test("a role that may not make schemas uses the one that was made for it", async () => {
+  test("a role that may not create schemas uses an existing one", async () => {
     await using database = await freshDatabase("postgres");
     const role = `role_${database.name}`;
     await database.run(`create role ${role} login`, `revoke create on database ${database.name} from public`);
@@ -118,8 +118,8 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
   });
 });
 
-describeOn("postgres", "what is refused as a PostgreSQL store", () => {
-  test("a URL that names no server, or no schema that could be ours", async () => {
+describeOn("postgres", "a PostgreSQL store refuses", () => {
+  test("a URL without a server, or with a schema that it cannot use", async () => {
     for (const url of [
       "mysql://localhost/x",
       "postgres",
@@ -134,7 +134,7 @@ describeOn("postgres", "what is refused as a PostgreSQL store", () => {
     expect(error).not.toContain("secret");
   });
 
-  test("a server that may forget what it has committed, unless told to", async () => {
+  test("a server that may lose commits, unless durability is relaxed", async () => {
     await using server = await startServer("postgres", { settings: { fsync: "off", full_page_writes: "off" } });
     await using database = await freshDatabase(server);
     const error = await connected(database.url).catch((cause: unknown) => cause);
@@ -149,7 +149,7 @@ describeOn("postgres", "what is refused as a PostgreSQL store", () => {
     await connection.close();
   });
 
-  test("a database that cannot keep every text", async () => {
+  test("a database whose encoding cannot store every text", async () => {
     await using database = await freshDatabase("postgres");
     const name = `${database.name}_ascii`;
     await database.run(
@@ -161,7 +161,7 @@ describeOn("postgres", "what is refused as a PostgreSQL store", () => {
     await database.run(`drop database ${name}`);
   });
 
-  test("a pooler in between, unless it is said that it keeps sessions", async () => {
+  test("a pooler, unless the URL has pooler=session", async () => {
     await using database = await freshDatabase("postgres");
     await using pooler = await startPooler(database.url);
     expect(await codeOf(connected(pooler.url))).toBe("STORE_LOCATION");
@@ -182,17 +182,17 @@ describeOn("postgres", "what is refused as a PostgreSQL store", () => {
     expect(said).toMatch(/^DRIVER_MISSING .*npm install pg/);
   });
 
-  test("a database or a role that is not there", async () => {
+  test("a database or a role that does not exist", async () => {
     await using database = await freshDatabase("postgres");
     const url = new URL(database.url);
     url.pathname = "/no_such_database";
     expect(await codeOf(connected(url.href))).toBe("STORE_IO");
-    expect(await codeOf(connected("postgres://nobody@127.0.0.1:1/x"))).toBe("lost");
+    expect(await codeOf(connected("postgres://unknown@127.0.0.1:1/x"))).toBe("lost");
   });
 });
 
 describeOn("postgres", "a session on PostgreSQL", () => {
-  test("commits durably even where the database says otherwise", async () => {
+  test("commits durably even if the database has synchronous_commit off", async () => {
     await using database = await freshDatabase("postgres");
     await database.run(
       `alter database ${database.name} set synchronous_commit = off`,
@@ -210,7 +210,7 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     await connection.close();
   });
 
-  test("gives up waiting for a lock, and can be used again", async () => {
+  test("stops waiting for a lock after a timeout, and stays usable", async () => {
     await using database = await freshDatabase("postgres");
     const holder = await connected(database.url);
     const connection = await connected(database.url, { timeouts: { lockMs: 50 } });
@@ -254,7 +254,7 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     await Promise.all([holder.close(), looker.close()]);
   });
 
-  test("is lost when no answer comes in time", async () => {
+  test("is lost when no response arrives in time", async () => {
     await using server = await startServer("postgres");
     await using database = await freshDatabase(server);
     const connection = await connected(database.url, { timeouts: { answerMs: 5_000 } });
@@ -262,7 +262,7 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     expect(await codeOf(connection.commit(1, 0, []))).toBe("lost");
     expect(connection.isUsable).toBe(false);
     server.signal("SIGCONT");
-    // Everything had been sent: the server may well have committed it.
+    // Everything was sent: the server may have committed it.
     const backend = await open({ url: database.url });
     const looker = await backend.connect();
     const batch = await backend.lastBatch(looker, connection.writer);
@@ -271,7 +271,7 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     await looker.close();
   });
 
-  test("is not waited for when a server does not answer while it is opened or closed", async () => {
+  test("does not wait for a server that does not respond while it is opened or closed", async () => {
     await using server = await startServer("postgres");
     await using database = await freshDatabase(server);
     const backend = await open({ url: database.url, timeouts: { answerMs: 5_000, connectMs: 5_000 } });
@@ -283,7 +283,7 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     await backend.close();
   });
 
-  test("hears of others again after its connection broke", async () => {
+  test("receives notifications again after its connection broke", async () => {
     await using database = await freshDatabase("postgres");
     const [backend, other] = [await open({ url: database.url }), await open({ url: database.url })];
     const connection = await other.connect();
@@ -316,7 +316,7 @@ async function handleOf(connection: Connection): Promise<{ db: Handle; close(): 
   return { db: handle.db as Handle, close: () => handle.close() };
 }
 
-/** As a pooler does: the number by which a connection is cancelled is one of its own. */
+/** As a pooler does: reports a pid of its own. */
 async function startPooler(to: string): Promise<{ readonly url: string } & AsyncDisposable> {
   const { hostname, port } = new URL(to);
   const pooler = createServer((client) => {

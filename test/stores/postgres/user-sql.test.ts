@@ -1,4 +1,4 @@
-// The user's handle on a transaction of ours (`ctx.tx` on PostgreSQL).
+// The user's handle on Reprise's transaction (`ctx.tx` on PostgreSQL).
 
 import { createEngine, workflow } from "reprise";
 import { postgres } from "reprise/postgres";
@@ -29,7 +29,7 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
 
   const visits = (): Promise<readonly unknown[]> => runQuery(database.url, "select id from visits order by id");
 
-  test("commits with our own rows or not at all", async () => {
+  test("commits with Reprise's rows or not at all", async () => {
     const connection = await backend.connect();
     const { db, close } = await handleOf(connection);
     const { rows, rowCount } = await db.query<{ id: number }>("insert into visits values ($1, $2) returning id", [
@@ -55,10 +55,10 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
     await connection.close();
   });
 
-  test("works while its function runs and never again", async () => {
+  test("can be used only while its function runs", async () => {
     const connection = await backend.connect();
     const { db, close } = await handleOf(connection);
-    // Not awaited: the function has ended before it began.
+    // Not awaited: the function returned before it started.
     const late = db.query("insert into visits values (10, 'late')");
     close();
     await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
@@ -67,7 +67,7 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
     await connection.close();
   });
 
-  test("refuses what would end the transaction, outlive it, or touch our tables; and several statements in one", async () => {
+  test("refuses SQL that ends the transaction, outlives it or uses Reprise's tables, and several statements in one call", async () => {
     const connection = await backend.connect();
     const { db, close } = await handleOf(connection);
     for (const sql of ["commit", "set role postgres", "select * from reprise.runs"])
@@ -84,7 +84,7 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
     await connection.close();
   });
 
-  test("says so when a statement had failed and the function went on", async () => {
+  test("reports a failed statement whose error the function caught", async () => {
     const connection = await backend.connect();
     const { db, close } = await handleOf(connection);
     await db.query("insert into visits values (30, 'x')");
@@ -117,7 +117,7 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
     expect(await visits()).not.toContain(40);
   });
 
-  test("what COMMIT refuses is the user's own error", async () => {
+  test("an error of COMMIT is the user's own error", async () => {
     const connection = await backend.connect();
     const { db, close } = await handleOf(connection);
     await db.query("insert into guests values (99)");
@@ -127,7 +127,7 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
     await connection.close();
   });
 
-  test("leaves nothing behind on the connection", async () => {
+  test("leaves nothing on the connection", async () => {
     const connection = await backend.connect();
     const first = await handleOf(connection);
     await first.db.query(

@@ -9,7 +9,7 @@ import { NO_TURN, returned, UNHELD } from "./runs.ts";
 import { LEFTOVERS, oldIds, prefetchRunsOfLeftovers } from "./sweep.ts";
 
 /** Items and messages use the same number. */
-const LEASED: typeof QueueItemState.leased & typeof OutboxState.leased = QueueItemState.leased;
+const LEASED: typeof OutboxState.leased = QueueItemState.leased;
 
 const HOLDERS = {
   turns: holders("runs", "turn_worker"),
