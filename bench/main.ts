@@ -13,7 +13,7 @@ import { graphWorkload } from "./graph.ts";
 import { historyWorkload } from "./history.ts";
 import { idleWorkload } from "./idle.ts";
 import { latencyWorkload } from "./latency.ts";
-import { measure, type Line } from "./measure.ts";
+import { measure, type BenchResult } from "./measure.ts";
 import { isDatabase } from "./open-database.ts";
 import { payloadWorkload } from "./payload.ts";
 import { runsWorkload } from "./runs.ts";
@@ -64,7 +64,7 @@ if (name !== "all" && !WORKLOADS.some((workload) => workload.name === name))
 const planned = WORKLOADS.filter((workload) => name === "all" || workload.name === name).flatMap((workload) =>
   variantsOf(workload).map((variant) => ({ workload, variant })),
 );
-const lines: Line[] = [];
+const lines: BenchResult[] = [];
 for (const { workload, variant } of planned) {
   const alone = planned.length === 1 && repeat === 1;
   const line = alone
@@ -83,8 +83,8 @@ function variantsOf(workload: Workload): readonly string[] {
 }
 
 /** The measurement in the middle, and how far the others were from it. */
-async function measureApart(workload: Workload, variant: string): Promise<Line> {
-  const measured: Line[] = [];
+async function measureApart(workload: Workload, variant: string): Promise<BenchResult> {
+  const measured: BenchResult[] = [];
   for (let round = 0; round < repeat; round += 1) {
     const { stdout } = await promisify(execFile)(process.execPath, [
       ...process.execArgv,
@@ -103,9 +103,9 @@ async function measureApart(workload: Workload, variant: string): Promise<Line> 
         "--json",
       ],
     ]);
-    measured.push(JSON.parse(stdout) as Line);
+    measured.push(JSON.parse(stdout) as BenchResult);
   }
-  const rateOf = (line: Line): number => line.perSecond ?? line.p50Ms ?? (line["cpuPercent"] as number);
+  const rateOf = (line: BenchResult): number => line.perSecond ?? line.p50Ms ?? (line["cpuPercent"] as number);
   measured.sort((a, b) => rateOf(a) - rateOf(b));
   const median = measured[Math.floor(measured.length / 2)]!;
   return repeat === 1 ? median : { ...median, repeat, range: [rateOf(measured[0]!), rateOf(measured.at(-1)!)] };

@@ -5,7 +5,7 @@ import type { Position } from "./database.ts";
 import { Rig } from "./rig.ts";
 import type { Plan, Workload } from "./workload.ts";
 
-export interface Line {
+export interface BenchResult {
   readonly workload: string;
   readonly variant: string;
   readonly store: string;
@@ -37,7 +37,7 @@ export async function measure(
   store: string,
   workers: number,
   isApart: boolean,
-): Promise<Line> {
+): Promise<BenchResult> {
   await using rig = await Rig.open(store, workload.withoutWorker === true ? 0 : workers, isApart);
   const fsyncMs = measureFsyncMs(rig.database.folder);
   if (workload.warmUp > 0) await workload.run(rig, { ...plan, scale: plan.scale * workload.warmUp });

@@ -1,6 +1,6 @@
 // Lines for people.
 
-import type { Line } from "./measure.ts";
+import type { BenchResult } from "./measure.ts";
 
 const COLUMNS = [
   "workload",
@@ -16,9 +16,9 @@ const COLUMNS = [
   "fsyncMs",
   "cpuUsPerStep",
 ];
-const SHOWN_ELSEWHERE = new Set([...COLUMNS, "store", "runs", "steps", "elapsedMs"]);
+const IN_COLUMNS = new Set([...COLUMNS, "store", "runs", "steps", "elapsedMs"]);
 
-export function tableOf(lines: readonly Line[]): string {
+export function tableOf(lines: readonly BenchResult[]): string {
   const rows = [[...COLUMNS, "also"], ...lines.map((line) => [...COLUMNS.map((name) => cell(line[name])), also(line)])];
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const pad = (text: string, column: number): string => {
@@ -34,7 +34,7 @@ function cell(value: unknown): string {
   return typeof value === "string" ? value : "–";
 }
 
-function also(line: Line): string {
-  const names = Object.keys(line).filter((name) => !SHOWN_ELSEWHERE.has(name));
+function also(line: BenchResult): string {
+  const names = Object.keys(line).filter((name) => !IN_COLUMNS.has(name));
   return names.map((name) => `${name} ${JSON.stringify(line[name])}`).join(", ");
 }
