@@ -1,5 +1,5 @@
-// backlog: so many runs wait in the queue, and a worker takes eight of them, gives them back, and takes eight again.
-// What matters is that p50Ms and p99Ms of a claim do not grow with what waits.
+// backlog: many runs wait; a worker claims eight of them, returns them, and claims eight again.
+// p50Ms and p99Ms of a claim must not grow with the number of waiting runs.
 
 import { performance } from "node:perf_hooks";
 import { steps } from "./definitions.ts";
@@ -33,7 +33,7 @@ export const backlogWorkload: Workload = {
       const claimedAt = performance.now();
       const [turns] = await store.write([{ write: "claim-turns", worker, tokens, definitions }]);
       latenciesMs.push(performance.now() - claimedAt);
-      if (turns.length !== AT_ONCE && turns.length !== runs) throw new Error(`Took ${turns.length} turns.`);
+      if (turns.length !== AT_ONCE && turns.length !== runs) throw new Error(`Expected ${AT_ONCE} turns, claimed ${turns.length}.`);
       await store.write(turns.map(({ record, token }) => ({ write: "return-turn" as const, run: record.run, token })));
     }
     const elapsedMs = performance.now() - startedAt;

@@ -1,10 +1,10 @@
-// Waves: many runs at once, each timed from start to result.
+// Batched runs: batches of concurrent runs, each timed from start to result.
 
 import { performance } from "node:perf_hooks";
 import type { Run } from "reprise";
 import type { Measured } from "./workload.ts";
 
-/** Starts `size` runs at once, waits for all, and again, until `runs` are done; `start` gives a run that ends with `count`. */
+/** Starts batches of `size` runs, one after the other, until `runs` are done; `start` returns a run whose result is `count`. */
 export async function measureBatches<D>(
   { runs, size, count }: { readonly runs: number; readonly size: number; readonly count: number },
   start: () => Promise<Run<D>>,

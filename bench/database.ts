@@ -1,8 +1,8 @@
-// The database a measurement runs on, and the raw limit of what was written to it.
+// Database: the database of a measurement, and the raw limit for its rows.
 
-/** Where a database stands before a measurement. */
+/** The state of a database before a measurement. */
 export interface Position {
-  /** Of the journal on SQLite; of the runs elsewhere. */
+  /** The last journal row on SQLite; the last run on other stores. */
   readonly lastRow: number;
   readonly bytes: number;
 }
@@ -27,7 +27,7 @@ export interface Written<Row = AnyRow> {
   readonly arrivals: ReadonlyMap<number, ReadonlyMap<number, readonly Row[]>>;
 }
 
-/** One measurement of the raw limit: so many journal rows to a transaction, so many rows in all. */
+/** One measurement of the raw limit: journal rows per transaction, and rows in total. */
 export interface RawPlan {
   readonly batchSize: number;
   readonly maxRows: number;
@@ -36,16 +36,16 @@ export interface RawPlan {
 export interface BenchDatabase {
   readonly kind: "sqlite" | "postgres" | "mysql";
   readonly url: string;
-  /** On the same disk. */
+  /** A folder on the same disk. */
   readonly folder: string;
-  /** Of the server's processes, if there is a server. */
+  /** The usage of the server's processes, if there is a server. */
   usage(): { readonly cpuMs: number; readonly peakRssMb: number };
   position(): Promise<Position>;
-  /** In journal rows per second; `plans` is told how many rows there are. */
+  /** In journal rows per second; `plans` gets the number of rows. */
   measureRaw(since: Position, plans: (rows: number) => readonly RawPlan[]): Promise<readonly number[]>;
-  /** Also while the process ends: at once. */
+  /** Synchronous: also called while the process ends. */
   remove(): void;
 }
 
-/** As long as the tokens of a worker. */
+/** As long as a worker's token. */
 export const TOKEN = "0123456789ab-0001";

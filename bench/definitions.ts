@@ -1,4 +1,4 @@
-// What the workloads run. One list for the parent and its worker processes: a worker claims only what it has.
+// Definitions of the workloads. One list for the parent and its worker processes: a worker claims only definitions it has.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { promise, task, workflow } from "reprise";
@@ -7,7 +7,7 @@ import { chain, remembering, spreading } from "./graph-definitions.ts";
 
 interface Length {
   readonly count: number;
-  /** 0: the function answers at once. */
+  /** 0: the function returns at once. */
   readonly waitMs: number;
 }
 
@@ -16,7 +16,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** Small, as most results are: about 40 bytes in the journal. */
+/** A small result, as most are: about 40 bytes in the journal. */
 function answer(index: number, waitMs: number): Answer | Promise<Answer> {
   const value = { index, text: "a small answer" };
   return waitMs === 0 ? value : wait(waitMs, value);
@@ -39,7 +39,7 @@ export const fanout = workflow("fanout", async (ctx, { count }: { count: number 
   return answers.length;
 });
 
-/** Long, then waits: what is left is one step more. */
+/** Many steps, then a wait; one more step follows. */
 export const history = workflow("history", { ports: { go: promise() } }, async (ctx, { count }: { count: number }) => {
   for (let index = 0; index < count; index += 1) await ctx.run("step", () => answer(index, 0));
   await ctx.promise("go");
@@ -47,7 +47,7 @@ export const history = workflow("history", { ports: { go: promise() } }, async (
   return count;
 });
 
-/** Text as documents have it: mostly ASCII, some of it not. */
+/** Text like that of documents: mostly ASCII. */
 const PIECE = "The quick brown fox – él perro – jumps over the lazy dog. ";
 
 export const payloads = workflow("payloads", async (ctx, { count, bytes }: { count: number; bytes: number }) => {

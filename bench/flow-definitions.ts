@@ -1,11 +1,11 @@
-// The flows that are measured, with nodes that do next to nothing: what is left is the engine's own work.
+// The measured flows. Their nodes do almost nothing, so that the engine's own work is measured.
 
 import { flow, typed } from "reprise";
 
 const next = (_ctx: unknown, given: Readonly<Record<string, number>>): number => Object.values(given)[0]! + 1;
 
 export const FLOW_LENGTH = 10;
-/** Ten actions, one after the other. */
+/** Ten sequential actions. */
 export const pipeline = flow("pipeline", { input: typed<number>() })
   .action("a", ["input"], next)
   .action("b", ["a"], next)
@@ -20,7 +20,7 @@ export const pipeline = flow("pipeline", { input: typed<number>() })
   .output(["j"], ({ j }) => j);
 
 export const DIAMOND_NODES = 5;
-/** One, then three at once, then one that waits for them. */
+/** One action, three parallel ones, and one that waits for them. */
 export const diamond = flow("diamond", { input: typed<number>() })
   .action("s", ["input"], next)
   .action("x", ["s"], next)
@@ -29,7 +29,7 @@ export const diamond = flow("diamond", { input: typed<number>() })
   .action("join", ["x", "y", "z"], (_ctx, { x, y, z }) => x + y + z)
   .output(["join"], ({ join }) => (join > 0 ? DIAMOND_NODES : 0));
 
-/** As many items as the run is started with, then their sum. */
+/** As many items as the input says, then their sum. */
 export const wide = flow("wide", { input: typed<number>() })
   .spread(
     "squares",

@@ -1,4 +1,4 @@
-// flow: 200 flows of ten actions at once, diamonds, and spreads of any width with their sum.
+// flow: 200 concurrent flows of ten actions, diamonds, and spreads of any width with their sum.
 
 import { diamond, DIAMOND_NODES, FLOW_LENGTH, pipeline, wide } from "./flow-definitions.ts";
 import type { Rig } from "./rig.ts";
@@ -31,7 +31,7 @@ async function measureSpread(rig: Rig, plan: Plan): Promise<Measured> {
   if (!(width >= 1))
     throw new Error(`Expected one of ${flowWorkload.variants.join(", ")}, or a width; got ${plan.variant}.`);
   const count = scaled(width, plan);
-  // As many items whatever the width, so that only the width differs.
+  // The same number of items for every width, so that only the width differs.
   const runs = Math.max(1, Math.round(20_000 / width));
   const measured = await measureBatches({ runs, size: 1, count }, () => rig.engine.start(wide, count));
   return { ...measured, extra: { usPerCompletion: (measured.elapsedMs / measured.steps) * 1_000 } };

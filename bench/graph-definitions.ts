@@ -1,4 +1,4 @@
-// The graphs that are measured, with nodes that do next to nothing: what is left is the engine's own work.
+// The measured graphs. Their nodes do almost nothing, so that the engine's own work is measured.
 
 import { append, END, graph, last, merge, promise, START } from "reprise";
 
@@ -7,7 +7,7 @@ async function count(_ctx: unknown, state: { readonly count: number }): Promise<
 }
 
 export const CHAIN_LENGTH = 10;
-/** Ten nodes, one after the other. */
+/** Ten sequential nodes. */
 export const chain = graph("chain", { state: { count: last(0) }, output: (state) => state.count })
   .node("a", count)
   .node("b", count)
@@ -30,7 +30,7 @@ export const chain = graph("chain", { state: { count: last(0) }, output: (state)
   .edge("h", "i")
   .edge("i", "j");
 
-/** As many items at once as the run is started with, then a join. */
+/** As many parallel items as the input says, then a join. */
 export const spreading = graph("spreading", {
   state: { width: last(0), done: append<number>(), sum: last(0) },
   output: (state) => state.done.length,
@@ -53,10 +53,10 @@ export const facts: Readonly<Record<string, unknown>> = Object.fromEntries(
   Array.from({ length: FACTS }, (_, index) => [`fact ${index}`, factOf(0)]),
 );
 
-/** What the process had used, in microseconds, when one of these steps began; the steps are put in by who wants to know. */
+/** The process's CPU time, in microseconds, at the start of these steps; the benchmark adds the steps. */
 export const cpuAtStep = new Map<number, number | undefined>();
 
-/** A state of 100 KB of which every step changes 100 bytes; then it waits. */
+/** A state of 100 KB of which every step changes 100 bytes; then a wait. */
 export const remembering = graph("remembering", {
   state: { facts: merge<Record<string, unknown>>({}), steps: last(0), length: last(0) },
   maxSteps: 1_000_000,

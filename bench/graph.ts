@@ -1,4 +1,4 @@
-// graph: chains of ten nodes, a wide step with a join, and many steps over a large state of which each changes a little.
+// graph: chains of ten nodes, a wide step with a join, and many steps that each change a little of a large state.
 
 import { performance } from "node:perf_hooks";
 import { setTimeout as wait } from "node:timers/promises";
@@ -7,7 +7,7 @@ import type { Rig } from "./rig.ts";
 import { measureBatches } from "./batched-runs.ts";
 import { scaled, type Measured, type Plan, type Workload } from "./workload.ts";
 
-/** How often the run is asked whether it waits yet; what the measurement can be wrong by. */
+/** The poll interval for "waiting", and so the error of the measurement. */
 const ASK_MS = 20;
 
 export const graphWorkload: Workload = {
@@ -32,7 +32,7 @@ async function measureFanOut(rig: Rig, plan: Plan): Promise<Measured> {
   if (!(width >= 1))
     throw new Error(`Expected one of ${graphWorkload.variants.join(", ")}, or a width; got ${plan.variant}.`);
   const count = scaled(width, plan);
-  // As many nodes whatever the width, so that only the width differs.
+  // The same number of nodes for every width, so that only the width differs.
   const runs = Math.max(1, Math.round(20_000 / width));
   const measured = await measureBatches({ runs, size: 1, count }, () => rig.engine.start(spreading, { width: count }));
   return { ...measured, extra: { usPerNode: (measured.elapsedMs / measured.steps) * 1_000 } };
@@ -48,7 +48,7 @@ async function measureState(rig: Rig, plan: Plan): Promise<Measured> {
   const { id } = await rig.engine.start(remembering, { facts, length });
   for (;;) {
     const info = await rig.engine.get(remembering, id).info();
-    // An entry for each node and for each step, and what it waits for.
+    // One entry per node and per step, and the wait.
     if (info.status === "waiting" && info.entries > 2 * length) break;
     await wait(ASK_MS);
   }

@@ -1,12 +1,12 @@
-// history: that many sequential operations in one run, which then waits; after a restart it is given what it waits for.
-// resumeMs goes from there to the result: claim, journal read, replay, one step more, the end.
+// history: sequential operations in one run, which then waits; after a restart it gets the value it waits for.
+// resumeMs is the time from there to the result: claim, journal read, replay, one more step, the end.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { performance } from "node:perf_hooks";
 import { history } from "./definitions.ts";
 import { scaled, type Workload } from "./workload.ts";
 
-/** How often the run is asked whether it waits yet; what the measurement can be wrong by. */
+/** The poll interval for "waiting", and so the error of the measurement. */
 const ASK_MS = 5;
 
 export const historyWorkload: Workload = {
@@ -18,7 +18,7 @@ export const historyWorkload: Workload = {
     const count = scaled(Number(plan.variant), plan);
     const startedAt = performance.now();
     const { id } = await rig.engine.start(history, { count });
-    // Held until its last entry, then waiting: the first "waiting" with all entries is the end of the history.
+    // The first "waiting" with all entries is the end of the history.
     for (;;) {
       const info = await rig.engine.get(history, id).info();
       if (info.status === "waiting" && info.entries > count) break;
