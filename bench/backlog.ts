@@ -33,7 +33,8 @@ export const backlogWorkload: Workload = {
       const claimedAt = performance.now();
       const [turns] = await store.write([{ write: "claim-turns", worker, tokens, definitions }]);
       latenciesMs.push(performance.now() - claimedAt);
-      if (turns.length !== AT_ONCE && turns.length !== runs) throw new Error(`Expected ${AT_ONCE} turns, claimed ${turns.length}.`);
+      if (turns.length !== AT_ONCE && turns.length !== runs)
+        throw new Error(`Expected ${AT_ONCE} turns, claimed ${turns.length}.`);
       await store.write(turns.map(({ record, token }) => ({ write: "return-turn" as const, run: record.run, token })));
     }
     const elapsedMs = performance.now() - startedAt;

@@ -1,4 +1,4 @@
-// idle: 1,000 runs that wait for something, and nothing to do. cpuPercent of one core, over five seconds.
+// idle: 1,000 waiting runs and no work. cpuPercent of one core, over five seconds.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { performance } from "node:perf_hooks";
@@ -17,7 +17,7 @@ export const idleWorkload: Workload = {
       await wait(100);
       waiting = (await Array.fromAsync(rig.engine.list({ status: "waiting", limit: runs }))).length;
     }
-    // The engine looks around often for a while after work has come.
+    // The engine polls often for a while after work has arrived.
     await wait(2_000 * plan.scale);
     const before = await rig.usage();
     const startedAt = performance.now();

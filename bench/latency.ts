@@ -1,4 +1,4 @@
-// latency: one run of 5 operations at a time, 500 of them. What matters is p50Ms and p99Ms.
+// latency: 500 runs of 5 operations, one at a time. See p50Ms and p99Ms.
 
 import { steps } from "./definitions.ts";
 import { measureBatches } from "./batched-runs.ts";

@@ -1,7 +1,7 @@
 // npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>] [--workers n] [--apart] [--wait 3ms] [--variant v] [--scale 0.01]
 //
-// Every measurement has a process of its own: the memory and the compiled code of one neither help nor harm the next.
-// A single measurement is made here, so that `node --cpu-prof` sees it.
+// Every measurement has its own process, so that memory and compiled code of one do not affect the next.
+// A single measurement runs in this process, so that `node --cpu-prof` can profile it.
 
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -78,11 +78,11 @@ if (!values.json) console.log(tableOf(lines));
 function variantsOf(workload: Workload): readonly string[] {
   const chosen = values.variant ?? (workload.variants[0] === "0ms" ? values.wait : undefined);
   if (chosen !== undefined) return [chosen];
-  // Functions that really wait show what a flush at the wrong moment costs.
+  // Functions that wait show the cost of a flush at the wrong moment.
   return name === "all" && workload.name === "steps" ? [...workload.variants, "3ms"] : workload.variants;
 }
 
-/** The measurement in the middle, and how far the others were from it. */
+/** The median measurement, with the range of the others. */
 async function measureApart(workload: Workload, variant: string): Promise<BenchResult> {
   const measured: BenchResult[] = [];
   for (let round = 0; round < repeat; round += 1) {

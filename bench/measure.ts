@@ -1,4 +1,4 @@
-// One measurement: a rig, a warm-up, the workload, and the raw limit of the rows it wrote.
+// Measure: one measurement: a rig, a warm-up, the workload, and the raw limit of the rows it wrote.
 
 import { measureFsyncMs, percentile, round } from "./statistics.ts";
 import type { Position } from "./database.ts";
@@ -10,7 +10,7 @@ export interface BenchResult {
   readonly variant: string;
   readonly store: string;
   readonly workers: number;
-  /** Steps per second, from the first start to the last result. What a workload does not have is null. */
+  /** Steps per second, from the first start to the last result. A figure that a workload does not have is null. */
   readonly perSecond: number | null;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
@@ -19,7 +19,7 @@ export interface BenchResult {
   readonly bytesPerStep: number | null;
   readonly rssMb: number | null;
   readonly fsyncMs: number | null;
-  /** Of all processes; says more than `perSecond` on a machine that others use too. */
+  /** Of all processes; more reliable than `perSecond` on a shared machine. */
   readonly cpuUsPerStep: number | null;
   readonly runs: number;
   readonly steps: number;
@@ -28,7 +28,7 @@ export interface BenchResult {
 }
 
 const BATCH = 200;
-/** Rows that are committed step by step; each step costs an fsync. */
+/** Rows committed one step at a time; each step costs an fsync. */
 const SEQUENTIAL_ROWS = 2_000;
 
 export async function measure(
@@ -82,7 +82,7 @@ interface RawLimits {
   readonly sequential: number | undefined;
 }
 
-/** In steps per second, as the workload itself. */
+/** In steps per second, as for the workload. */
 async function measureRawLimits(rig: Rig, before: Position, steps: number, workload: Workload): Promise<RawLimits> {
   let stepsPerRow = 0;
   const [batched = 0, sequential] = await rig.database.measureRaw(before, (rows) => {

@@ -1,4 +1,4 @@
-// Opens the database of a measurement: a file, a server that is started for it, or the one whose address is given.
+// Open database: opens the database of a measurement: a file, a server started for it, or the database at a given address.
 
 import type { BenchDatabase } from "./database.ts";
 import { remoteDatabase } from "./raw-remote.ts";
@@ -14,7 +14,8 @@ export function isDatabase(store: string): boolean {
 export async function openDatabase(store: string): Promise<BenchDatabase> {
   if (store === "sqlite") return sqliteDatabase();
   const kind = KINDS.find((one) => store.startsWith(one));
-  if (kind === undefined) throw new Error(`Expected a database that is known, got ${store}.`);
+  if (kind === undefined)
+    throw new Error(`Expected sqlite, postgres, mysql or the address of an empty database, got ${store}.`);
   const server = store === kind ? await startServer(kind) : { url: store, usage: () => ({ cpuMs: 0, peakRssMb: 0 }) };
   return remoteDatabase(kind, server);
 }

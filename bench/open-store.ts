@@ -1,4 +1,4 @@
-// What a benchmark of a store needs besides what users have: the store an engine has open, and writes that start runs.
+// Open store: internal access for store benchmarks: an engine's open store, and writes that start runs.
 
 import { randomUUID } from "node:crypto";
 import type { Client } from "reprise";
@@ -11,7 +11,7 @@ export function storeOf(engine: Client<any>): AnyStore {
   return (engine as unknown as { readonly "~store": AnyStore })["~store"];
 }
 
-/** Free for any worker. */
+/** Starts that any worker may claim. */
 export function startsOf(definition: Definition, count: number, input: unknown): AnyWrite[] {
   const started = JSON.stringify({ input });
   return Array.from({ length: count }, () => ({

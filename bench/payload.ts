@@ -1,12 +1,12 @@
-// payload: runs of sequential operations whose results have that many bytes. The raw limit writes the same bytes; a ratio
-// far from that of `steps` means that size costs us more than it costs SQLite.
+// payload: runs of sequential operations with large results. The raw limit writes the same bytes; a ratio
+// far from that of `steps` means that size costs Reprise more than SQLite.
 
 import { payloads } from "./definitions.ts";
 import { measureBatches } from "./batched-runs.ts";
 import { scaled, type Workload } from "./workload.ts";
 
 const BYTES: Readonly<Record<string, number>> = { "1 KB": 1_000, "100 KB": 100_000, "1 MB": 1_000_000 };
-/** Written per measurement: enough to take a while, little enough to be read back for the raw limit. */
+/** Bytes per measurement: enough to take a while, few enough to be read back for the raw limit. */
 const TOTAL_BYTES = 100_000_000;
 const MOST_STEPS = 20_000;
 

@@ -1,4 +1,4 @@
-// Lines for people.
+// Print: results as a table.
 
 import type { BenchResult } from "./measure.ts";
 
@@ -22,7 +22,7 @@ export function tableOf(lines: readonly BenchResult[]): string {
   const rows = [[...COLUMNS, "also"], ...lines.map((line) => [...COLUMNS.map((name) => cell(line[name])), also(line)])];
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const pad = (text: string, column: number): string => {
-    // Names stand left, numbers right; the last column is as long as it is.
+    // Names are left-aligned, numbers right-aligned; the last column is not padded.
     if (column === COLUMNS.length) return text;
     return column < 2 ? text.padEnd(widths[column]!) : text.padStart(widths[column]!);
   };

@@ -1,4 +1,4 @@
-// MySQL and MariaDB, as plainly and as quickly as the driver speaks it: a transaction is one text of several statements.
+// The raw limit on MySQL and MariaDB, with the plain driver: a transaction is one text of several statements.
 
 import { escape, type RowDataPacket } from "mysql2";
 import { createConnection, type Connection } from "mysql2/promise";
@@ -35,7 +35,7 @@ export async function mysqlSpeaker(url: string): Promise<RawDriver> {
   };
 }
 
-/** Those that the server does not derive itself. */
+/** The columns that are not generated. */
 async function writtenColumns(connection: Connection, table: string): Promise<readonly string[]> {
   const [rows] = await connection.query<RowDataPacket[]>(
     `select column_name as name from information_schema.columns
@@ -63,7 +63,7 @@ function statementOf(action: Action, named: (table: Table) => string): string {
   const table = "update" in action ? action.update : action.remove;
   const keys = KEYS[table]!;
   if ("remove" in action) return `delete from ${named(table)} where (${quoted(keys)}) in (${tuples(keys)})`;
-  // Rows that are there are changed; no other way takes many values at once on all servers.
+  // Existing rows are updated; no other form accepts many values at once on all servers.
   const sets = action.columns.map((column) => `t.\`${column}\` = u.\`${column}\``).join(", ");
   const columns = [...keys, ...action.columns];
   const selects = action.rows.map(

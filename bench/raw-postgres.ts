@@ -1,4 +1,4 @@
-// PostgreSQL, as plainly and as quickly as the driver speaks it: arrays of values, a pipeline per transaction.
+// The raw limit on PostgreSQL, with the plain driver: arrays of values, a pipeline per transaction.
 
 import type { Client, ClientConfig } from "pg";
 import { RAW_TABLES, type Action, type Row, type RawDriver, type Table } from "./raw-driver.ts";
@@ -38,7 +38,7 @@ export async function postgresSpeaker(url: string): Promise<RawDriver> {
       await client.query("drop schema if exists raw cascade; create schema raw");
       for (const table of RAW_TABLES) {
         await client.query(`create table raw.${table} (like reprise.${table} including all)`);
-        // Room for updates in place is not among "all".
+        // "including all" does not copy the fillfactor.
         const { rows } = await client.query<{ options: string | null }>(
           "select array_to_string(reloptions, ', ') as options from pg_class where oid = $1::regclass",
           [`reprise.${table}`],
@@ -67,7 +67,7 @@ async function columnsOf(client: Client, table: Table): Promise<readonly Column[
   return rows;
 }
 
-/** The driver answers big integers as text. */
+/** The driver returns big integers as text. */
 function asNumbers(row: Row, columns: readonly Column[]): Row {
   const converted: Record<string, unknown> = {};
   for (const { name, type } of columns) {
@@ -98,7 +98,7 @@ function statementOf(action: Action, columns: ReadonlyMap<Table, readonly Column
 
 const names = new Map<string, string>();
 
-/** Prepared once per shape. */
+/** Prepared once per statement text. */
 function nameOf(text: string): string {
   let name = names.get(text);
   if (name === undefined) names.set(text, (name = `raw_${names.size}`));

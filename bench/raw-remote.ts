@@ -1,5 +1,5 @@
-// The raw limit on a server: the rows a workload really wrote, written again by a bare loop to copies of the same tables.
-// A transaction is sent at once and its answer awaited before the next; many rows are one statement. No fences, no reads, no
+// Raw limit on a server: the rows that a workload wrote, written again by a plain loop to copies of the same tables.
+// A transaction is sent at once, and its response awaited before the next; many rows are one statement. No fences, no reads, no
 // encoding, no hashing: what the server, the driver and the disk allow.
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -39,7 +39,7 @@ export function remoteDatabase(kind: "postgres" | "mysql", server: Server): Benc
 }
 
 async function readWritten(speaker: RawDriver, { lastRow }: Position): Promise<Written<Row>> {
-  // As they came: the rows of one moment belong to many runs.
+  // In commit order: adjacent rows belong to many runs.
   const journal = (await speaker.read("journal", lastRow, "at, seq, run")) as JournalRow<Row>[];
   const runs = new Map((await speaker.read("runs", lastRow, "run")).map((row) => [Number(row["run"]), row]));
   const isFlow = journal.some(({ type, command }) => type === "NodeCompleted" && !command.startsWith("Node("));
@@ -60,7 +60,7 @@ async function readWritten(speaker: RawDriver, { lastRow }: Position): Promise<W
   };
 }
 
-/** The median of three rounds each, after one in which everything is warmed. */
+/** The median of three rounds each, after a warm-up round. */
 async function measureRaw(
   speaker: RawDriver,
   since: Position,
@@ -86,7 +86,7 @@ async function measureRaw(
   return limits;
 }
 
-/** What one transaction writes: as in raw-sqlite.ts. */
+/** The writes of one transaction, as in raw-sqlite.ts. */
 function actionsOf(journal: readonly JournalRow<Row>[], written: Written<Row>, counted: Map<string, number>): Action[] {
   const { runs, checkpoints, arrivals } = written;
   const started: Row[] = [];
@@ -104,7 +104,7 @@ function actionsOf(journal: readonly JournalRow<Row>[], written: Written<Row>, c
     if (type === "StepCommitted") steps.push(checkpoints.get(run)!.get(seq)!);
     const item = `${run} ${command}`;
     if (type === "TaskScheduled") items.set(item, itemOf(row));
-    // What comes and goes in one transaction is written by none that is worth comparing with.
+    // A row that is inserted and deleted in one transaction is not written.
     else if (type === "TaskCompleted" && !items.delete(item)) gone.push({ run, item: command });
     for (const each of arrivals.get(run)?.get(seq) ?? []) {
       arrived.push(each);

@@ -1,9 +1,9 @@
-// The raw limit: the rows a workload really wrote, written again by a bare loop to a bare database with the same tables,
-// indexes and pragmas. No fences, no reads, no encoding, no hashing, no event loop: what SQLite and the disk allow.
+// Raw limit on SQLite: the rows that a workload wrote, written again by a plain loop to a new database with the same tables,
+// indexes and pragmas. No fences, no reads, no encoding, no hashing, no event loop: the limit of SQLite and the disk.
 //
-// Written are journal rows in their order; a run's row when its first entry comes, and again once for each run that a
-// batch touches; for tasks, the queue row that comes with TaskScheduled and goes with its end; for graphs, the checkpoint of
-// each step; for flows, the queue row of each node, and for each arrival its row and that of what it is counted for.
+// The loop writes journal rows in order; a run's row with its first entry, and again once for each run in a
+// batch; for tasks, the queue row, inserted with TaskScheduled and deleted with its end; for graphs, the checkpoint of
+// each step; for flows, the queue row of each node, and for each arrival its row and the counter's row.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { percentile } from "./statistics.ts";
 type Row = Record<string, SQLInputValue>;
 type SqliteWritten = Written<Row> & { readonly schema: readonly string[] };
 
-/** A file in a folder of its own. */
+/** A file in its own folder. */
 export function sqliteDatabase(): BenchDatabase {
   const folder = mkdtempSync(join(tmpdir(), "reprise-bench-"));
   const path = join(folder, "bench.db");
@@ -87,7 +87,7 @@ function columnsOf(db: DatabaseSync, table: string): readonly string[] {
 
 const BLOBS: ReadonlySet<string> = new Set(["data", "state"]);
 
-/** Bound as the store does, without a buffer per row. */
+/** Binds as the store does, without a buffer per row. */
 function asText(column: string): string {
   return BLOBS.has(column) ? `cast(${column} as text) as ${column}` : column;
 }
@@ -106,7 +106,7 @@ function reading<T>(path: string, read: (db: DatabaseSync) => T): T {
   }
 }
 
-/** Journal rows per second: the median of three rounds, after one in which the loop is compiled. */
+/** Journal rows per second: the median of three rounds, after a warm-up round. */
 function measureRaw(path: string, written: SqliteWritten, batchSize: number, maxRows: number): number {
   const journal = written.journal.slice(0, maxRows);
   const timesMs: number[] = [];
@@ -194,7 +194,7 @@ function writeAll(
   return performance.now() - startedAt;
 }
 
-/** The row as it was when the run was started by the worker that ran it. */
+/** The row as it was when its worker started the run. */
 function startedRow(run: Row): SQLInputValue[] {
   return Object.values({ ...run, status: "running", head: 1, ended_at: null, turn_token: TOKEN, turn_worker: 1 });
 }

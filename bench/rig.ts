@@ -1,4 +1,4 @@
-// Rig: a fresh database in the temporary folder, an engine on it, and worker processes if asked for.
+// Rig: a new database in the temporary directory, an engine on it, and worker processes if requested.
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ export interface Usage {
 type BenchDefinition = Extract<(typeof definitions)[number], Definition>;
 type BenchEngine = Client<BenchDefinition>;
 
-/** With a worker, or a client that only starts runs. */
+/** An engine with a worker, or a client that only starts runs. */
 export function openEngine(url: string, works: boolean): Promise<Client<BenchDefinition>> {
   const options = { store: url, definitions, durability: "full" } as const;
   return works ? createEngine(options) : createClient(options);
@@ -32,7 +32,7 @@ export class Rig implements AsyncDisposable {
   readonly workers: number;
   #engine: BenchEngine | undefined;
   #children: readonly ChildProcess[] = [];
-  /** Of worker processes that a restart replaced. */
+  /** The CPU time of worker processes that a restart replaced. */
   #pastCpuMs = 0;
 
   readonly #isApart: boolean;
@@ -44,12 +44,12 @@ export class Rig implements AsyncDisposable {
   }
 
   /**
-   * `store`: a kind of database, or the address of an empty one. Without workers only the store is used. One worker works in
-   * this process unless it is to be apart, as several are.
+   * `store`: a kind of database, or the address of an empty one. Without workers only the store is used. A single worker runs in
+   * this process unless `isApart`; several workers run in their own processes.
    */
   static async open(store: string, workers: number, isApart: boolean): Promise<Rig> {
     const rig = new Rig(await openDatabase(store), workers, isApart);
-    // Also when interrupted; the handler makes an interrupt an exit.
+    // Also when interrupted: the handler turns an interrupt into an exit.
     process.once("exit", () => rig.database.remove());
     process.once("SIGINT", () => process.exit(130));
     await rig.#start();
@@ -83,14 +83,14 @@ export class Rig implements AsyncDisposable {
     this.#engine = undefined;
   }
 
-  /** Everything in memory is forgotten, as after a restart. */
+  /** Restarts the engine and the workers. */
   async restart(): Promise<void> {
     this.#pastCpuMs = (await this.usage()).cpuMs - usageOfThisProcess().cpuMs;
     await this.#stop();
     await this.#start();
   }
 
-  /** Of all processes together, those of the database included. */
+  /** The usage of all processes, including the database's. */
   async usage(): Promise<Usage> {
     const others = this.#children.map(async (child) => {
       const answered = once(child, "message");

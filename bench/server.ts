@@ -1,4 +1,4 @@
-// A server of its own for a measurement, at the durability it comes with; the tests' own starter starts it.
+// Server: a separate server for a measurement, with its default durability, started by test/servers/serve.ts.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ export interface Server {
 }
 
 export async function startServer(kind: "postgres" | "mysql"): Promise<Server> {
-  // From the sources, in the folder npm runs in; it ends when our end of its input is closed, however we end.
+  // From the sources, in npm's working directory; it ends when this process closes its input, however it ends.
   const starter = spawn(process.execPath, ["--conditions=reprise-source", "test/servers/serve.ts", kind], {
     stdio: ["pipe", "pipe", "inherit"],
   });
@@ -22,16 +22,16 @@ export async function startServer(kind: "postgres" | "mysql"): Promise<Server> {
     }),
   ]);
   const { url, pid } = JSON.parse(line[0]) as { url: string; pid: number };
-  // Neither keeps us alive: an open pipe would.
+  // An open pipe would keep this process alive.
   starter.unref();
   for (const stream of [starter.stdin, starter.stdout]) (stream as unknown as { unref(): void }).unref();
   return { url, usage: () => usageOfTree(pid) };
 }
 
-/** Ticks of the kernel per second; the same on every Linux that Node runs on. */
+/** Kernel ticks per second; the same on every Linux that Node supports. */
 const TICKS = 100;
 
-/** Of a process and its children, from the kernel's files; nothing where there are none. */
+/** The usage of a process and its children, from /proc; zero where it does not exist. */
 function usageOfTree(root: number): { readonly cpuMs: number; readonly peakRssMb: number } {
   const stats = new Map<number, { parent: number; cpuMs: number; rssMb: number }>();
   for (const name of readdirSync("/proc")) {
@@ -42,12 +42,12 @@ function usageOfTree(root: number): { readonly cpuMs: number; readonly peakRssMb
       const cpuMs = ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1_000;
       stats.set(Number(name), { parent: Number(fields[1]), cpuMs, rssMb: 0 });
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
   const isOurs = (pid: number): boolean => pid === root || (stats.has(pid) && isOurs(stats.get(pid)!.parent));
   let cpuMs = 0;
   for (const [pid, stat] of stats) if (isOurs(pid)) cpuMs += stat.cpuMs;
-  // Memory that all its processes share would be counted once for each: left out.
+  // Shared memory would be counted once per process, so it is omitted.
   return { cpuMs, peakRssMb: 0 };
 }

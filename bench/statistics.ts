@@ -1,4 +1,4 @@
-// Numbers: percentiles, and what one small durable write costs on this file system.
+// Statistics: percentiles, and the cost of a small durable write on this file system.
 
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ export function percentile(values: readonly number[], share: number): number | u
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
-/** Four digits: more than any machine repeats. */
+/** Four digits: more than any measurement reproduces. */
 export function round(value: number | undefined): number | null {
   return value === undefined ? null : Number(value.toPrecision(4));
 }

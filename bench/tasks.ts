@@ -1,4 +1,4 @@
-// tasks: as steps, with tasks of the queue instead of operations.
+// tasks: as `steps`, with tasks instead of operations.
 
 import { tasks } from "./definitions.ts";
 import { measureBatches } from "./batched-runs.ts";

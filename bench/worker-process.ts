@@ -1,4 +1,4 @@
-// One worker of a rig with several: works until its parent lets go of it or dies.
+// Worker process: one worker of a rig; runs until its parent disconnects or dies.
 
 import { openEngine, usageOfThisProcess } from "./rig.ts";
 

@@ -1,5 +1,5 @@
-// What every npm script goes through: make sure that the dependencies are there, then run the command on the Node that
-// this repository pins. Must itself run on old versions of Node, on a fresh clone, without any dependency.
+// Run: the entry point of every npm script: installs missing dependencies, then runs the command with the Node version that
+// this repository pins. It must run on old versions of Node, on a fresh clone, without dependencies.
 
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { binOf, pinnedNode, root, setUp } from "./set-up.mjs";
 
 const SOURCES = "--conditions=reprise-source";
 
-// Left to `npm test`: what starts a process per test, kills them, or tries thousands of cases. The rest fits into a minute.
+// Only `npm test` runs these: they start a process per test, kill processes, or try thousands of cases. The rest takes a minute.
 const SLOW = [
   "test/slow/**",
   "test/cli/**",
@@ -92,7 +92,7 @@ const commands = {
     ["emit", [binOf("typescript", "tsc"), "-p", "tsconfig.build.json"]],
     ["executable", () => makeExecutable(join(root, "dist/cli/main.js"))],
   ],
-  // What ships is measured, not the sources: stripping types in the process costs it 40 MB.
+  // Benchmarks run the compiled package, not the sources: stripping types in the process costs 40 MB.
   bench: (args) => [
     ...commands.build(),
     ["emit", [binOf("typescript", "tsc"), "-p", "tsconfig.bench.json"]],
@@ -128,7 +128,7 @@ for (const [stage, work] of stages) {
   if (code !== 0) process.exit(code);
 }
 
-/** `npm test -- --postgres 17`, and for faults: on another version than the machine's. */
+/** `npm test -- --postgres 17`, also for faults: uses another PostgreSQL version than the installed one. */
 function takePostgres() {
   const at = args.indexOf("--postgres");
   if (at === -1 || !["test", "faults"].includes(name)) return;
@@ -140,11 +140,11 @@ function makeExecutable(path) {
   if (existsSync(path)) chmodSync(path, 0o755);
 }
 
-/** Runs the pinned Node as if it were this process: same terminal, same signals, same end. */
+/** Runs the pinned Node in place of this process: same terminal, same signals, same exit code. */
 function runNode(nodeArgs) {
   const bins = [join(root, "node_modules/.bin"), process.env.PATH ?? ""].join(delimiter);
   const child = spawn(node, nodeArgs, { cwd: root, stdio: "inherit", env: { ...process.env, PATH: bins } });
-  // A terminal sends Ctrl-C to the child as well; passing it on would make it two.
+  // A terminal also sends Ctrl-C to the child; forwarding it would send it twice.
   const forward = (signal) => {
     if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
   };

