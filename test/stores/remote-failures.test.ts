@@ -9,6 +9,7 @@ import { PERFECT_WIRE, SimServer, type SimCall, type SimFate, type SimWire } fro
 import {
   commitTurn,
   getRun,
+  message,
   newRun,
   registerWorker,
   startHeld,
@@ -210,4 +211,20 @@ test("payloads are sent encoded, and rekey writes them with another key", async 
   const last = await open(key(2));
   expect((await last.readJournal(held.run, 0)).map(({ data }) => data)).toContain('{"value":"secret"}');
   await last.close();
+});
+
+test("a turn that reads a message which the cached row does not count yet is committed", async () => {
+  const { server, store } = await openWorld();
+  const worker = await registerWorker(store);
+  const held = await startHeld(store, worker, "order-1");
+  // The row of the run is cached now. Another process sends a message: the cached count of arrivals is out of date.
+  const time = createVirtualTime();
+  const ports = { clock: time.clock, timers: systemTimers, random: systemRandom };
+  const other = await openRemoteStore(server.backend(PERFECT_WIRE), { ...ports, durability: "full", time: "given" });
+  await other.write([message("order-1")]);
+  await other.close();
+  expect(await store.readInbox(held.run, 0)).toHaveLength(1);
+  const [outcome] = await store.write([turnWrite(store, held, { read: 1, then: "hold" })]);
+  expect(outcome).toMatchObject({ status: "committed" });
+  expect(await getRun(store, "order-1")).toMatchObject({ arrivals: 1, read: 1 });
 });

@@ -6,8 +6,10 @@
 //   pessimistically.
 // runner.R3. After any error the transaction is rolled back before the runner decides what to do (rules.A9). A transaction
 //   without changes is rolled back, not committed.
+// runner.R4. Cached and assumed rows may be out of date until the commit verifies them. An invariant that fails over them
+//   proves nothing: the transaction is repeated without them.
 
-import { invariant } from "../../base/index.ts";
+import { invariant, InvariantError } from "../../base/index.ts";
 import type { PayloadCipher } from "../payload-cipher.ts";
 import { ConnectionError, type Change } from "./backend.ts";
 import { encodePayloads } from "./encode-payloads.ts";
@@ -186,7 +188,15 @@ export class TransactionRunner {
     const ws = this.#sets.pop() ?? new WorkingSet();
     cache.assumeRows(ws, scope.runs);
     work.assume?.(ws);
-    const applied = work.apply(ws, now(), nextOf(block), true);
+    let applied: WorkResult<T>;
+    try {
+      applied = work.apply(ws, now(), nextOf(block), true);
+    } catch (error) {
+      // runner.R4
+      if (!(error instanceof InvariantError)) throw error;
+      cache.evict(scope.runs);
+      return { retry: UNCACHED, reason: "conflict" };
+    }
     if ("queries" in applied) {
       this.#keep(ws);
       return undefined;
@@ -235,6 +245,8 @@ export class TransactionRunner {
     } catch (error) {
       if (!(error instanceof ConnectionError && error.reason === "lost") && on.connection.isUsable)
         await on.connection.rollback();
+      // runner.R4
+      if (error instanceof InvariantError && !plan.isUncached) return { retry: UNCACHED, reason: "conflict" };
       throw error;
     }
   }
