@@ -222,9 +222,9 @@ test("a turn that reads a message which the cached row does not count yet is com
   const ports = { clock: time.clock, timers: systemTimers, random: systemRandom };
   const other = await openRemoteStore(server.backend(PERFECT_WIRE), { ...ports, durability: "full", time: "given" });
   await other.write([message("order-1")]);
-  await other.close();
   expect(await store.readInbox(held.run, 0)).toHaveLength(1);
   const [outcome] = await store.write([turnWrite(store, held, { read: 1, then: "hold" })]);
   expect(outcome).toMatchObject({ status: "committed" });
   expect(await getRun(store, "order-1")).toMatchObject({ arrivals: 1, read: 1 });
+  await other.close();
 });

@@ -6,7 +6,6 @@
 //   change or delete them, which the commit detects. The same holds for `once`: a new row there counts an arrival.
 // row-cache.M3. A run whose turn no worker of this process holds is evicted; so are the oldest runs when there are too many.
 
-import { invariant } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
 import type { Change } from "./backend.ts";
 import type { RowOf } from "./tables.ts";
@@ -100,7 +99,6 @@ export class RowCache {
   }
 
   #cacheRun(ws: WorkingSet, row: RunRow, isNew: boolean): void {
-    invariant(row.read <= row.arrivals, "a run has read more messages than arrived");
     const cached = this.#runs.get(row.run);
     const isHeld = row.turn_token !== null && row.turn_worker !== null && this.#workers.has(row.turn_worker);
     // Under another token, another worker may have held the turn in between.
