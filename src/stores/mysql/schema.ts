@@ -98,7 +98,7 @@ const FIRST: readonly NewTable[] = [
     },
     primary: ["run"],
     unique: { runs_by_id: ["id", "generation"] },
-    // The primary key ends every index by itself: oldest first among equals.
+    // Every index ends with the primary key: oldest first among equals.
     indexes: {
       runs_due: ["turn_due", "turn_token", "definition", "version", "urgency"],
       runs_held: ["turn_worker"],

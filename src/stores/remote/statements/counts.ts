@@ -21,7 +21,7 @@ export function countStatements({ ws, mode }: StatementContext) {
   };
 
   return {
-    // Numbers come from a counter that never goes back: a transaction has nothing to keep, and nothing to ask.
+    // Run numbers come from `counters`, so a transaction neither stores nor reads the highest one.
     saveHighestRun: effect(() => {}),
     highestRun: one(() => {
       if (mode === "write") return { run: 0 };
