@@ -28,8 +28,7 @@ export interface SimMutant {
 const FOUND_BY: Readonly<Record<string, number>> = {
   "an abandoned commit may still be applied": 702,
   "a result is accepted without checking its token": 138,
-  "the effects of a turn are written in a second transaction": 237,
-  "a due timer is lost when its worker dies": 119,
+  "a due timer is lost when its worker dies": 102,
   "a lease is computed with the worker's own clock": 154,
 };
 
