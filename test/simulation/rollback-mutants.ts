@@ -14,7 +14,7 @@ type Change = (backend: SimBackend) => void;
 
 /** No commit checks history, and every server has the same identity. */
 const UNCHECKED: Change = (backend) =>
-  changeLinks(backend, (connection) => {
+  changeConnections(backend, (connection) => {
     const commit = connection.commit.bind(connection);
     connection.commit = (batch, mark, changes) => commit(batch, mark, changes);
     Object.defineProperty(connection, "server", { value: "the only one" });
@@ -22,7 +22,7 @@ const UNCHECKED: Change = (backend) =>
 
 /** Rows of writers are checked, the incarnation is not. */
 const UNCHECKED_INCARNATION: Change = (backend) =>
-  changeLinks(backend, (connection) => {
+  changeConnections(backend, (connection) => {
     const commit = connection.commit.bind(connection);
     connection.commit = (batch, mark, changes, check) =>
       commit(batch, mark, changes, check && { ...check, incarnation: undefined });
@@ -34,7 +34,7 @@ const COUNTED: Change = (backend) => {
   backend.reserve = (connection, counter, count) => reserve(connection, counter, count, 0);
 };
 
-function changeLinks(backend: SimBackend, change: (connection: SimConnection) => void): void {
+function changeConnections(backend: SimBackend, change: (connection: SimConnection) => void): void {
   const connect = backend.connect.bind(backend);
   backend.connect = async () => {
     const connection = await connect();
