@@ -10,6 +10,6 @@ export function checkOptionNames(options: object, known: readonly string[], what
   if (unknown === undefined) return;
   throw new RepriseError(
     "BAD_OPTIONS",
-    `${what}: there is no option ${JSON.stringify(unknown)}; expected ${known.join(", ")}.`,
+    `${what}: there is no option ${JSON.stringify(unknown)}; ${known.length === 0 ? "it takes no options" : `expected ${known.join(", ")}`}.`,
   );
 }

@@ -43,7 +43,8 @@ export class AbortableGenerator<T> implements AsyncGenerator<T, void, undefined>
   readonly #source: AsyncGenerator<T, void, undefined>;
   /** abort.A2. Set from the first `next()` on. */
   #release: (() => void) | undefined;
-  #isReasonThrown = false;
+  /** It ended, was left or threw: an abort has no effect any more. */
+  #isOver = false;
 
   constructor(signal: AbortSignal | undefined, read: (left: AbortSignal) => AsyncGenerator<T, void, undefined>) {
     this.#signal = signal;
@@ -55,32 +56,34 @@ export class AbortableGenerator<T> implements AsyncGenerator<T, void, undefined>
   }
 
   async #nextUnlessAborted(signal: AbortSignal): Promise<IteratorResult<T, void>> {
-    if (signal.aborted) {
-      const result = await this.return();
-      if (this.#isReasonThrown) return result;
-      this.#isReasonThrown = true;
+    if (signal.aborted && !this.#isOver) {
+      await this.return();
       throw signal.reason;
     }
     this.#release ??= onAbort(signal, () => this.#left.abort());
     try {
-      const result = await unlessAborted(signal, this.#source.next());
-      if (result.done === true) this.#release();
+      const result = await (this.#isOver ? this.#source.next() : unlessAborted(signal, this.#source.next()));
+      if (result.done === true) this.#end();
       return result;
     } catch (error) {
-      this.#isReasonThrown ||= signal.aborted;
-      this.#release();
+      this.#end();
       throw error;
     }
   }
 
-  return(): Promise<IteratorResult<T, void>> {
+  #end(): void {
+    this.#isOver = true;
     this.#release?.();
+  }
+
+  return(): Promise<IteratorResult<T, void>> {
+    this.#end();
     this.#left.abort();
     return this.#source.return();
   }
 
   throw(error: unknown): Promise<IteratorResult<T, void>> {
-    this.#release?.();
+    this.#end();
     this.#left.abort();
     return this.#source.throw(error);
   }

@@ -124,6 +124,7 @@ export class RunHandle implements Run<any> {
   }
 
   async result(options: ResultOptions = {}): Promise<any> {
+    checkOptionNames(options, ["signal", "timeout"], "result");
     const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, "result: timeout");
     const signal = checkSignal(options.signal, "result");
     signal?.throwIfAborted();
@@ -158,7 +159,13 @@ export class RunHandle implements Run<any> {
         release();
         if (ending instanceof RepriseError) reject(ending);
         else if (ending !== undefined) resolve(ending);
-        else reject(new RepriseError("ENGINE_CLOSED", `The engine was closed before run ${this.id} ended.`));
+        else
+          reject(
+            new RepriseError(
+              "ENGINE_CLOSED",
+              `The engine or client was closed before run ${this.id} ended. Create a new one and call result() again.`,
+            ),
+          );
       });
       const removeAbort = onAbort(signal, fail);
       if (timeoutMs !== undefined)

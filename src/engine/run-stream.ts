@@ -1,6 +1,6 @@
 // run.stream: the chunks of a stream from an offset on, including those to come.
 
-import { decode, RepriseError } from "../base/index.ts";
+import { checkOptionNames, decode, RepriseError } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
 import { AbortableGenerator, checkSignal } from "./abort.ts";
 import type { StreamChunk, StreamOptions } from "./api.ts";
@@ -18,6 +18,7 @@ export function readRunStream(
   options: StreamOptions = {},
 ): AsyncGenerator<StreamChunk<never>, void, undefined> {
   getPort(target.body, name, "stream");
+  checkOptionNames(options, ["after", "signal"], `stream ${name}`);
   const { after = 0 } = options;
   if (!Number.isSafeInteger(after) || after < 0)
     throw new RepriseError(

@@ -3,7 +3,15 @@
 // test-engine.G1. Only `clock.advance` and `crash` move time; thirty days take milliseconds.
 // test-engine.G2. Handles and pending results survive a crash: they continue with the next process on the same store.
 
-import { checkCodec, RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
+import {
+  checkOptionNames,
+  checkCodec,
+  RepriseError,
+  systemRandom,
+  systemTimers,
+  toMs,
+  type Duration,
+} from "../base/index.ts";
 import {
   AbortableGenerator,
   checkOutbox,
@@ -369,6 +377,7 @@ export class CrashableTestEngine implements TestEngine {
 
   /** test-engine.G2 */
   async #result(handle: (process: TestProcess) => Run<any>, options: ResultOptions = {}): Promise<any> {
+    checkOptionNames(options, ["signal", "timeout"], "result");
     const { time } = this.#world;
     const { signal } = options;
     const until = options.timeout === undefined ? undefined : time.now() + toMs(options.timeout, "result: timeout");

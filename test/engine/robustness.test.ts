@@ -282,6 +282,26 @@ test("a task with a damaged entry stops its own run, and no other", async () => 
   expect((await rejection(damaged.result({ timeout: "5 s" }))).code).toBe("RUN_BLOCKED");
 });
 
+test("a run whose row counts more read messages than it received does not stop the claims of other runs", async () => {
+  using folder = createFolder();
+  const path = folder.file("runs.db");
+  const waits = workflow("waits", { ports: { go: promise() } }, async (ctx) => ctx.promise("go"));
+  const subject = workflow("subject", async (ctx) => ctx.run("one", () => 1));
+  const definitions = [waits, subject];
+  const first = await createEngine({ store: `sqlite:${path}`, definitions, logger: silent });
+  const damaged = await first.start(waits);
+  await expect.poll(async () => (await damaged.info()).status).toBe("waiting");
+  await first.close();
+  const db = new DatabaseSync(path, { timeout: 5_000 });
+  db.exec("update runs set read = arrivals + 1, turn_due = 1");
+  db.close();
+  await using engine = await createEngine({ store: `sqlite:${path}`, definitions, logger: silent });
+  await using client = await createClient({ store: `sqlite:${path}`, definitions });
+  const run = await client.start(subject);
+  expect(await run.result({ timeout: "20 s" })).toBe(1);
+  expect(await engine.find(run.id)).toMatchObject({ status: "completed" });
+});
+
 test("a timer that came due while the machine slept fires soon after", async () => {
   using folder = createFolder();
   let sleptMs = 0;

@@ -1,11 +1,11 @@
 // Arguments no type allows, as code without types gives them: refused in our words, before anything is written.
 
 import { expect, test } from "vitest";
-import { query, signal, update, workflow } from "reprise";
+import { query, signal, stream, update, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { collect, rejection } from "./world.ts";
 
-const ports = { add: signal<number>(), total: query<number>(), ask: update<number, number>() };
+const ports = { add: signal<number>(), total: query<number>(), ask: update<number, number>(), shown: stream<number>() };
 const waits = workflow("waits", { ports }, async (ctx) => ctx.receive("add"));
 
 /** As any: what is tried here does not compile. */
@@ -32,6 +32,8 @@ test("what is no object of options, no filter and no place is refused by name, a
     ["status", (value) => collect(loose.list({ status: value })), [5, {}, Symbol("x"), "toString", ["no"]]],
     ["place in the journal", (value) => collect(run.journal({ after: value })), ["1", -1, 1.5, Number.NaN, {}]],
     ["options of journal", (value) => collect(run.journal(value)), NO_OPTIONS],
+    ["options of result", (value) => run.result(value), [...NO_OPTIONS, { timeot: 1 }]],
+    ["options of stream", async (value) => collect(run.stream("shown", value)), [...NO_OPTIONS, { aftr: 3 }]],
     ["ports", async (value) => workflow("bad", { ports: value }, async () => 1), [null, 5, "text", [], () => 1]],
   ];
   for (const [what, door, wrong] of doors)

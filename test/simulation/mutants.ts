@@ -108,7 +108,13 @@ async function one<W extends Write>(store: Store, write: W): Promise<OutcomeOf<W
   return outcome as OutcomeOf<W>;
 }
 
-const EFFECTS = { items: [], children: [], messages: [], sends: [], dropped: [] } as const;
+const EFFECTS = {
+  items: [],
+  children: [],
+  messages: [],
+  outgoing: [],
+  dropped: [],
+} as const satisfies Partial<TurnWrite>;
 
 export const MUTANTS: readonly SimMutant[] = [
   mutant("a result is accepted without checking its token", ["tasks"], (store) =>
