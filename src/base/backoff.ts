@@ -4,11 +4,15 @@ import { toMs, type Duration } from "./duration.ts";
 import { invariant, RepriseError } from "./errors.ts";
 import { checkOptionNames } from "./options.ts";
 
-/** `maxAttempts` counts the first attempt. Defaults: `baseDelay` 1 s, `maxDelay` 60 s (or `baseDelay`, if that is longer). */
+/** How often and after which delays a failed attempt is repeated. */
 export interface RetryPolicy {
+  /** How many attempts there are at most, including the first one. */
   maxAttempts: number;
+  /** The delay after the first attempt, which doubles with each further attempt; default 1 second. */
   baseDelay?: Duration;
+  /** The longest delay between two attempts; default 60 seconds, or `baseDelay` if that is longer. */
   maxDelay?: Duration;
+  /** Returns false for an error that must not be retried; default: every error except `FatalError` is retried. */
   retryable?: (error: unknown) => boolean;
 }
 

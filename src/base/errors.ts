@@ -70,7 +70,7 @@ export class FatalError extends RepriseError {
 }
 
 /**
- * Thrown in a cancelled run at the point where its code waits.
+ * Thrown in a canceled run at the point where its code waits.
  *
  * @example
  * ```ts

@@ -9,6 +9,7 @@ import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
 import { getRun, withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
+import { shellWord, withStoreOption } from "./next-command.ts";
 import { paint, print, printJson } from "./output.ts";
 import { pluralize, plain, showValue } from "./text.ts";
 
@@ -119,7 +120,7 @@ async function printVerdict(check: Check, id: string, entries: number, verdict: 
   const next =
     verdict.step === undefined
       ? 'restore the code, or guard the change: if (ctx.patched("my-change")) { … } else { … }'
-      : `list all differences: reprise replay ${plain(id)} <file> --lenient`;
+      : withStoreOption(`list all differences: reprise replay ${shellWord(id)} <file> --lenient`);
   await print(`  ${paint("dim", "next:")}        ${next}`);
 }
 

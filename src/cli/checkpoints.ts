@@ -88,11 +88,11 @@ async function printAll(
 ): Promise<void> {
   const table = new Table([
     { title: "STEP", right: true },
-    { title: "RUN", minWidth: 10, clipsMiddle: true },
+    { title: "RUN" },
     { title: "LABEL", minWidth: 8 },
-    { title: "AT" },
-    { title: "NEXT", minWidth: 20 },
-    { title: "KEY" },
+    { title: "AT", dropOrder: 1 },
+    { title: "NEXT", minWidth: 12 },
+    { title: "KEY", dropOrder: 2 },
   ]);
   let rows: string[][] = [];
   let count = 0;

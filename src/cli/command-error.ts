@@ -1,6 +1,7 @@
 // Command error: an error of the command line that names the next command, in place of the catalogue's general advice.
 
 import { RepriseError, type ErrorCode } from "../base/index.ts";
+import { withStoreOption } from "./next-command.ts";
 
 export class CommandError extends RepriseError {
   /** A command line that the user can run. */
@@ -8,12 +9,12 @@ export class CommandError extends RepriseError {
 
   constructor(code: ErrorCode, message: string, next: string, options?: ConstructorParameters<typeof RepriseError>[2]) {
     super(code, message, options);
-    this.next = next;
+    this.next = withStoreOption(next);
   }
 }
 
-/** Fills the ids and codes that are known into the advice of the error catalogue. */
+/** Fills the ids and codes that are known, and the store, into the advice of the error catalogue. */
 export function nextFor(advice: string, run: string | undefined, code: string): string {
   const filled = advice.replaceAll("<details.code>", code);
-  return run === undefined ? filled : filled.replaceAll("<id>", run);
+  return withStoreOption(run === undefined ? filled : filled.replaceAll("<id>", run));
 }

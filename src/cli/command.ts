@@ -1,9 +1,11 @@
-// Command: helpers for the files in commands/. Every start of the program loads this file, so it imports only commander.
+// Command: helpers for the files in commands/. Every start of the program loads this file, so it imports only commander
+// and the global options.
 //
 // A file in commands/ declares the arguments, options and help of one group. The work of a command is in a file of this
 // folder, which the action imports when the command runs.
 
 import { InvalidArgumentError, type Command } from "commander";
+import { rememberStore } from "./global-options.ts";
 
 /** The work of a command: takes its arguments and options, returns the exit code. */
 type Work<A extends readonly unknown[]> = (...args: A) => Promise<number>;
@@ -20,7 +22,8 @@ export function action<A extends readonly unknown[]>(work: Work<A>): (...args: u
   return async (...args) => {
     const command = args.at(-1) as Command;
     const given = args.slice(0, -2);
-    const { codec } = command.optsWithGlobals<{ codec?: string }>();
+    const { codec, store } = command.optsWithGlobals<{ codec?: string; store: string }>();
+    await rememberStore(store);
     if (codec !== undefined) await (await import("./payload-module.ts")).usePayloadModule(codec);
     exitCode = await work(...([...given, { json: false, ...command.optsWithGlobals() }] as unknown as A));
   };

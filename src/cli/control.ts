@@ -89,7 +89,13 @@ export async function controlRuns(
     const skipped = selected
       .filter((record) => !applicable.includes(record))
       .map((record) => skippedRun(record, control));
-    if (options.dryRun === true) return report(control, applicable, skipped, options);
+    // A named run that was skipped is a problem for the caller; a filter that selects nothing is not.
+    const exitCode = (done: readonly RunRecord[]): number =>
+      ids.length > 0 && done.length === 0 ? EXIT.problem : EXIT.ok;
+    if (options.dryRun === true) {
+      await report(control, applicable, skipped, options);
+      return exitCode(applicable);
+    }
     // cli.C1
     const question = `${capital(control.verb)} ${pluralize(applicable.length, "run", "runs")}?`;
     if (ids.length === 0 && applicable.length > 0 && !(await confirm(question, options.yes))) {
@@ -116,7 +122,8 @@ export async function controlRuns(
       }
       progress.end();
     });
-    return report(control, done, skipped, options);
+    await report(control, done, skipped, options);
+    return exitCode(done);
   });
 }
 
@@ -143,12 +150,12 @@ async function report(
   done: readonly RunRecord[],
   skipped: readonly SkippedRun[],
   options: ControlOptions,
-): Promise<number> {
+): Promise<void> {
   const dryRun = options.dryRun === true;
   if (options.json) {
     const ids = done.map(({ id }) => id);
     await printJson({ action: control.verb, dryRun, count: ids.length, ids, skipped });
-    return EXIT.ok;
+    return;
   }
   const past = dryRun ? `would ${control.verb}` : control.past;
   for (const { id, definition } of done.slice(0, SHOWN))
@@ -158,7 +165,6 @@ async function report(
     remark(`${paintError("yellow", "skipped")} ${plain(id)}: ${plain(reason)}`);
   if (skipped.length > SHOWN) remark(paintError("dim", `… and ${skipped.length - SHOWN} more`));
   if (done.length !== 1 || skipped.length > 0) remark(`${past} ${pluralize(done.length, "run", "runs")}`);
-  return EXIT.ok;
 }
 
 function capital(word: string): string {

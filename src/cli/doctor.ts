@@ -8,6 +8,7 @@ import type { GlobalOptions } from "./global-options.ts";
 import { historyJson, historyLines } from "./store-history.ts";
 import { withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
+import { withStoreOption } from "./next-command.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { createProgress } from "./progress.ts";
 import { isUnclaimable, pendingJson } from "./pending-work.ts";
@@ -103,7 +104,8 @@ async function printProblems(problems: readonly Problem[], inData: boolean): Pro
     remark(
       `  ${paintError("dim", "note:")} checkpoints are derived from the journal; while the journal is intact, nothing is lost`,
     );
-  if (inData) remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, then: reprise show <id>`);
+  const next = withStoreOption("stop the workers, copy the database, then: reprise show <id>");
+  if (inData) remark(`  ${paintError("dim", "next:")} ${next}`);
 }
 
 function doctorJson(

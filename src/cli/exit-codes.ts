@@ -1,6 +1,6 @@
 // Exit codes of the process. Every start of the program loads this file, so it imports nothing.
 //
-// 0 success · 1 a problem was found, or the run failed · 2 usage · 3 store · 4 determinism, or a stopped run · 130 Ctrl-C.
+// 0 success · 1 a problem was found, the run failed, or no named run was changed · 2 usage · 3 store · 4 determinism, or a stopped run · 130 Ctrl-C.
 
 export const EXIT = {
   ok: 0,

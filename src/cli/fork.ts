@@ -6,6 +6,7 @@ import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
 import { getRun, withStore } from "./open-store.ts";
+import { shellWord } from "./next-command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { readInput } from "./read-input.ts";
@@ -24,7 +25,7 @@ export interface ForkCommandOptions extends GlobalOptions {
 export async function fork(id: string, options: ForkCommandOptions): Promise<number> {
   const { step, label, file } = options;
   if ((step === undefined) === (label === undefined))
-    throw new CommandError("USAGE", "fork needs either --step or --label.", `reprise checkpoints ${id}`);
+    throw new CommandError("USAGE", "fork needs either --step or --label.", `reprise checkpoints ${shellWord(id)}`);
   const patch = await readInput(options.patch, options.patchFile, "patch");
   return withStore(options.store, async (store) => {
     const { definition, version } = await getRun(store, id);

@@ -1,5 +1,8 @@
 // Global options: the options that every command accepts.
 
+/** The store of a command without --store and REPRISE_STORE. */
+export const DEFAULT_STORE = "sqlite:reprise.db";
+
 export interface GlobalOptions {
   /** From --store or REPRISE_STORE; by default `sqlite:reprise.db`. */
   readonly store: string;
@@ -16,4 +19,23 @@ export function globalArguments({ json, codec }: GlobalOptions): string[] {
 /** Other users of the machine can read the arguments of a process, but not its environment. */
 export function globalEnv({ store }: GlobalOptions): NodeJS.ProcessEnv {
   return { ...process.env, REPRISE_STORE: store };
+}
+
+let storeToSuggest: string | undefined;
+
+/** Keeps the store of this command line for the commands that its output suggests (next-command.ts). */
+export async function rememberStore(url: string): Promise<void> {
+  storeToSuggest = undefined;
+  if (url === DEFAULT_STORE) return;
+  // Loaded here: every start of the program loads this file.
+  const { shownUrl } = await import("../stores/index.ts");
+  const shown = shownUrl(url);
+  // REPRISE_STORE has the password that the shown URL lacks, and it also applies to the next command of the shell.
+  if (shown !== url && url === process.env["REPRISE_STORE"]) return;
+  storeToSuggest = shown;
+}
+
+/** The URL for --store in a suggested command, without a password. Undefined if the command needs no --store. */
+export function suggestedStore(): string | undefined {
+  return storeToSuggest;
 }

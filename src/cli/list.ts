@@ -69,13 +69,13 @@ export class RunTable {
     this.#now = now;
     this.#hasKind = first.some(({ kind }) => kind !== "workflow");
     this.#table = new Table([
-      { title: "RUN", minWidth: 16, clipsMiddle: true },
+      { title: "RUN" },
       { title: "DEFINITION", minWidth: 10 },
-      ...(this.#hasKind ? [{ title: "KIND" }] : []),
+      ...(this.#hasKind ? [{ title: "KIND", dropOrder: 2 }] : []),
       { title: "STATUS" },
-      { title: "ENTRIES", right: true },
-      { title: "STARTED" },
-      { title: "TOOK" },
+      { title: "ENTRIES", right: true, dropOrder: 1 },
+      { title: "STARTED", dropOrder: 4 },
+      { title: "TOOK", dropOrder: 3 },
     ]);
   }
 

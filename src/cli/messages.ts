@@ -24,6 +24,7 @@ import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
 import { getRun, withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
+import { shellWord, withStoreOption } from "./next-command.ts";
 import { paint, paintError, print, printJson, remark, valueText } from "./output.ts";
 import { redacted } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
@@ -56,7 +57,8 @@ export interface StreamOptions extends GlobalOptions {
   readonly after: number;
 }
 
-type MessageKind = "promise" | "signal" | "update";
+const MESSAGE_KINDS = ["promise", "signal", "update"] as const;
+type MessageKind = (typeof MESSAGE_KINDS)[number];
 
 /** After this time without an answer, a hint is printed. */
 const HINT_AFTER_MS = 2_000;
@@ -80,8 +82,31 @@ async function withRun(
       options.file === undefined
         ? [placeholderDefinition(definition, ports, record?.version)]
         : await loadDefinitions(options.file);
-    return withClient(store, definitions, (engine) => work(engine.get(definition, id), record, store));
+    return withClient(store, definitions, (engine) => work(engine.get(definition, id), record, store)).catch(
+      (error: unknown) => {
+        throw withPortCommand(error, id, options);
+      },
+    );
   });
+}
+
+/** The engine names the method for a port of another kind; the command line names the command, which has the same name. */
+function withPortCommand(error: unknown, id: string, { file }: MessageOptions): unknown {
+  if (!(error instanceof RepriseError) || error.code !== "UNKNOWN_PORT" || error instanceof CommandError) return error;
+  const { details = {}, message } = error;
+  const { name, method } = details;
+  if (typeof name !== "string" || typeof method !== "string") return error;
+  const withFile = file === undefined ? "" : ` --file ${shellWord(file)}`;
+  return new CommandError(
+    "UNKNOWN_PORT",
+    message.replace(`use run.${method}`, `use \`reprise ${method}\``),
+    `reprise ${method} ${shellWord(id)} ${shellWord(name)}${argumentOf(method)}${withFile}`,
+    { details },
+  );
+}
+
+function argumentOf(method: string): string {
+  return method === "stream" ? "" : " '<value as JSON>'";
 }
 
 export async function signal(
@@ -190,7 +215,9 @@ async function withTimeout(
         remark(
           paintError(
             "dim",
-            `no answer yet; a worker with the workflow of ${plain(id)} must be running: reprise worker <file>`,
+            withStoreOption(
+              `no answer yet; a worker with the workflow of ${plain(id)} must be running: reprise worker <file>`,
+            ),
           ),
         ),
       );
@@ -256,14 +283,28 @@ async function checkPortName(
   if (options.file !== undefined || record === undefined || hasEnded(record.status)) return;
   const known = await readPortNames(store, record, kind);
   if (known.has(name)) return;
+  for (const other of MESSAGE_KINDS) {
+    if (other === kind || !(await readPortNames(store, record, other)).has(name)) continue;
+    const verb = verbOf(other);
+    throw new CommandError(
+      "UNKNOWN_PORT",
+      `Run ${record.id} has no ${kind} \`${name}\`. \`${name}\` is ${other === "update" ? "an" : "a"} ${other}: use \`reprise ${verb}\`.`,
+      `reprise ${verb} ${shellWord(record.id)} ${shellWord(name)} '<value as JSON>'`,
+      { details: { run: record.id, name, kind: other } },
+    );
+  }
   const names = known.size === 0 ? "" : ` It has waited for: ${[...known].map(plain).join(", ")}.`;
-  const verb = kind === "promise" ? "resolve" : kind;
   throw new CommandError(
     "UNKNOWN_PORT",
     `${subjectOf(record.id, kind)} named \`${name}\` yet.${names} Pass --file to validate the name against the code and deliver it early.`,
-    `reprise ${verb} ${record.id} ${name} '<value as JSON>' --file <file>`,
+    `reprise ${verbOf(kind)} ${shellWord(record.id)} ${shellWord(name)} '<value as JSON>' --file <file>`,
     { details: { run: record.id, name, known: [...known] } },
   );
+}
+
+/** The command that sends a message of this kind. */
+function verbOf(kind: MessageKind): string {
+  return kind === "promise" ? "resolve" : kind;
 }
 
 function subjectOf(id: string, kind: MessageKind): string {

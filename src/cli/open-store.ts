@@ -6,6 +6,7 @@ import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/i
 import type { RunRecord, Store } from "../kernel/index.ts";
 import { isServer, sqlitePathOf, storeOf, sqlite } from "../stores/index.ts";
 import { CommandError } from "./command-error.ts";
+import { shellWord } from "./next-command.ts";
 import { payloadCodec } from "./payload-module.ts";
 
 async function openExisting(url: string): Promise<Store> {
@@ -65,7 +66,7 @@ export async function getRun(store: Store, id: string, generation?: number): Pro
     throw new CommandError(
       "RUN_NOT_FOUND",
       `Run ${id} has no generation ${generation}; its latest is ${latest.generation}.`,
-      `reprise show ${id}`,
+      `reprise show ${shellWord(id)}`,
     );
   }
   throw new CommandError(

@@ -4,6 +4,7 @@ import { inspect, styleText } from "node:util";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorFamily } from "../base/index.ts";
 import { CommandError, nextFor } from "./command-error.ts";
 import { EXIT } from "./exit-codes.ts";
+import { withStoreOption } from "./next-command.ts";
 import { jsonText, plain, plainLines } from "./text.ts";
 
 const EXIT_OF: Readonly<Record<ErrorFamily, number>> = {
@@ -91,7 +92,7 @@ export async function fail(error: unknown, json: boolean, { help }: { readonly h
   const next = isUsage && !(error instanceof CommandError) && help !== undefined ? help : advice;
   if (json) remark(jsonText({ error: { code, message, next, page, details: await shownDetails(details) } }));
   else {
-    remark(`${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}`);
+    remark(`${paintError(["red", "bold"], `error ${code}:`)} ${plain(withStoreOption(message))}`);
     remark(`  ${paintError("dim", "next:")} ${plain(next)}`);
     remark(`  ${paintError("dim", "more:")} reprise explain ${reason}`);
   }

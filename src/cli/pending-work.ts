@@ -11,6 +11,7 @@ import {
   type Store,
   type WorkerInfo,
 } from "../kernel/index.ts";
+import { withStoreOption } from "./next-command.ts";
 import { openSteps } from "./run-view.ts";
 import { isoOf } from "./run-format.ts";
 import type { Step } from "./steps.ts";
@@ -120,7 +121,7 @@ export function claimText({ claim, unclaimed, count, label }: PendingWork): stri
 }
 
 function startText(...options: readonly string[]): string {
-  return `start one with \`${["reprise worker <file>", ...options].join(" ")}\``;
+  return withStoreOption(`start one with \`${["reprise worker <file>", ...options].join(" ")}\``);
 }
 
 export function pendingJson(pending: PendingWork): object {

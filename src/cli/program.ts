@@ -13,10 +13,9 @@ import { addControlCommands } from "./commands/control.ts";
 import { addMessageCommands } from "./commands/messages.ts";
 import { addTimeTravelCommands } from "./commands/time-travel.ts";
 import { addRunCommands } from "./commands/run.ts";
+import { DEFAULT_STORE } from "./global-options.ts";
 import { isInterrupted, listenForSignals } from "./signals.ts";
 import { packageVersion } from "./version.ts";
-
-const DEFAULT_STORE = "sqlite:reprise.db";
 
 const MORE = `
 Run reprise <command> --help for arguments, options and examples.

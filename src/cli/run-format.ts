@@ -4,6 +4,7 @@
 import { decode, encode, ERROR_CATALOGUE, isErrorCode } from "../base/index.ts";
 import { decodeData, hasEnded, type Entry, type RunRecord, type RunStatus } from "../kernel/index.ts";
 import { nextFor } from "./command-error.ts";
+import { shellWord, withStoreOption } from "./next-command.ts";
 import type { Paint } from "./output.ts";
 import { textOf } from "./steps.ts";
 
@@ -78,7 +79,8 @@ export function findRunError(record: RunRecord, last: Entry | undefined): RunErr
     const code = isErrorCode(error?.code) ? error.code : "RUN_FAILED";
     const { name = "Error", message = "" } = error ?? {};
     // The code already names an error of the engine.
-    return runErrorOf(record.id, code, name === "RepriseError" ? message : `${name}: ${message}`, { stack });
+    const info = runErrorOf(record.id, code, name === "RepriseError" ? message : `${name}: ${message}`, { stack });
+    return wasUndone(last) && /\bretry\b/.test(info.next) ? { ...info, next: newRunAdvice(record) } : info;
   }
   const isPausedByEngine = record.status === "paused" && record.evidence !== undefined;
   if (record.status !== "blocked" && record.status !== "determinism_violation" && !isPausedByEngine) return undefined;
@@ -86,6 +88,17 @@ export function findRunError(record: RunRecord, last: Entry | undefined): RunErr
   const fallback = record.status === "blocked" ? "RUN_BLOCKED" : "DETERMINISM_VIOLATION";
   const code = isErrorCode(evidence.code) ? evidence.code : fallback;
   return runErrorOf(record.id, code, textOf(evidence.message, "no evidence was stored"), evidence);
+}
+
+/** Whether the run undid its steps before it failed. Such a run cannot be retried. */
+export function wasUndone(last: Entry | undefined): boolean {
+  return last?.type === "RunFailed" && decodeData("RunFailed", last.data).undone === true;
+}
+
+function newRunAdvice({ definition }: RunRecord): string {
+  return withStoreOption(
+    `this run cannot be retried, because its steps were undone; fix the cause, then start a new run: reprise run <file> ${shellWord(definition)} '<input as JSON>'`,
+  );
 }
 
 function runErrorOf(

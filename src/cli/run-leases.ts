@@ -10,6 +10,7 @@ import {
   type Store,
   type WorkerInfo,
 } from "../kernel/index.ts";
+import { withStoreOption } from "./next-command.ts";
 import { isoOf } from "./run-format.ts";
 import { workerLabel } from "./worker-label.ts";
 
@@ -61,7 +62,7 @@ export function workerText({ worker, info }: LeaseHolder): string {
 /** Lines for a running run. */
 export function turnLines({ turn, committedAt, hasLiveWorker }: RunLeases, now: number): string[] {
   const progress = committedAt === undefined ? "" : `, last commit ${ageText(committedAt, now)} ago`;
-  if (turn === undefined) return [`no worker is executing it${progress}; run \`reprise doctor\``];
+  if (turn === undefined) return [withStoreOption(`no worker is executing it${progress}; run \`reprise doctor\``)];
   return [`being executed by worker ${workerText(turn)}${progress}`, ...expiredLines(turn, hasLiveWorker, now)];
 }
 

@@ -3,6 +3,7 @@
 import { formatMs } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
 import { itemText, turnLines, type RunLeases } from "./run-leases.ts";
+import { shellWord, withStoreOption } from "./next-command.ts";
 import { paint, type Paint } from "./output.ts";
 import { isPackageFrame } from "./package-files.ts";
 import { isoOf, paintStatus, type RunErrorInfo } from "./run-format.ts";
@@ -78,7 +79,9 @@ export function waitLines(
       else if (record.status === "running")
         open.unshift(...(leases === undefined ? ["a worker"] : turnLines(leases, now)));
       else if (record.status === "waiting" && open.length === 0 && !hasNodeLines)
-        open.push("an update, if its code handles updates; otherwise it is stuck, run `reprise doctor`");
+        open.push(
+          withStoreOption("an update, if its code handles updates; otherwise it is stuck, run `reprise doctor`"),
+        );
       else if (record.status === "paused") open.unshift(pausedText(record));
       return open;
     }
@@ -86,7 +89,7 @@ export function waitLines(
 }
 
 export function pausedText({ id }: RunRecord): string {
-  return `Paused; run \`reprise resume ${shellWord(id)}\` to continue`;
+  return withStoreOption(`Paused; run \`reprise resume ${shellWord(id)}\` to continue`);
 }
 
 /** The commands that resolve the promises and send the signals the run waits for, in journal order. */
@@ -102,13 +105,10 @@ export function nextCommandLines(record: RunRecord, waits: readonly Step[]): str
   );
   return commands
     .slice(0, MAX_ANSWERS)
-    .map((words) => `  ${paint("dim", "next:")} reprise ${words.map(shellWord).join(" ")} '<value as JSON>'`);
+    .map((words) => withStoreOption(`reprise ${words.map(shellWord).join(" ")} '<value as JSON>'`))
+    .map((command) => `  ${paint("dim", "next:")} ${command}`);
 }
 const MAX_ANSWERS = 3;
-
-function shellWord(word: string): string {
-  return /^[\w.:@/-]+$/.test(word) ? word : `'${plain(word).replaceAll("'", `'\\''`)}'`;
-}
 
 export function waitLine(step: Step, now: number, painted: Paint, leases?: RunLeases): string {
   const { kind, name, command, until, attempts, show, child } = step;
@@ -152,7 +152,7 @@ export function errorLines(
   record: RunRecord,
   { code, message, next, where, expected, actual, stack }: RunErrorInfo,
 ): string[] {
-  const lines = [`${paint(["red", "bold"], `${record.status} ${code}:`)} ${plain(message)}`];
+  const lines = [`${paint(["red", "bold"], `${record.status} ${code}:`)} ${plain(withStoreOption(message))}`];
   if (where !== null) lines.push(`  ${paint("dim", "where:")} ${plain(where)}`);
   if (code === "DETERMINISM_VIOLATION") {
     lines.push(`  ${paint("dim", "the code:")}    ${showValue(expected)}`);

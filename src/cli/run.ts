@@ -1,12 +1,13 @@
 // reprise run: starts a run, executes it and waits for its result.
 
 import { formatMs, RepriseError, type Duration } from "../base/index.ts";
-import { shownUrl, storeOf } from "../stores/index.ts";
+import { storeOf } from "../stores/index.ts";
 import { createClient, createEngine, type StartOptions } from "../engine/index.ts";
 import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
 import { EXIT } from "./exit-codes.ts";
+import { shellWord, withStoreOption } from "./next-command.ts";
 import { paintError, print, printJson, remark, valueText } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
@@ -52,8 +53,8 @@ export async function run(
   try {
     const handle = await engine.start(name, input as undefined, startOptionsOf(options));
     remark(paintError("dim", `run ${plain(handle.id)}`));
-    const output: unknown = await awaitResult(handle, options).catch((error: unknown) => {
-      throw withNextCommand(error, handle.id, options);
+    const output: unknown = await awaitResult(handle).catch((error: unknown) => {
+      throw withNextCommand(error, handle.id);
     });
     const info = await handle.info();
     const took = formatMs((info.endedAt?.getTime() ?? 0) - info.createdAt.getTime());
@@ -103,24 +104,22 @@ interface ResultHandle {
 }
 
 /** `reprise show` explains a failed run better than its message. */
-function withNextCommand(error: unknown, id: string, { store }: RunOptions): unknown {
+function withNextCommand(error: unknown, id: string): unknown {
   if (!(error instanceof RepriseError) || error.code !== "RUN_FAILED") return error;
   const { cause, details, message } = error;
-  const next = `reprise show ${id} --store ${shownUrl(store)}`;
-  return new CommandError("RUN_FAILED", message, next, { cause, ...(details && { details }) });
+  return new CommandError("RUN_FAILED", message, `reprise show ${shellWord(id)}`, {
+    cause,
+    ...(details && { details }),
+  });
 }
 
-async function awaitResult(handle: ResultHandle, options: RunOptions): Promise<unknown> {
+async function awaitResult(handle: ResultHandle): Promise<unknown> {
   try {
     return await handle.result({ timeout: HINT_AFTER });
   } catch (error) {
     if (!(error instanceof RepriseError && error.code === "RESULT_TIMEOUT")) throw error;
   }
-  remark(
-    paintError(
-      "dim",
-      `still running; see what it waits for: reprise show ${plain(handle.id)} --store ${plain(shownUrl(options.store))}`,
-    ),
-  );
+  const hint = `still running; see what it waits for: reprise show ${shellWord(handle.id)}`;
+  remark(paintError("dim", withStoreOption(hint)));
   return handle.result();
 }

@@ -43,11 +43,11 @@ export async function listSchedules(options: GlobalOptions): Promise<number> {
     else if (found.length === 0) remark("No schedules. Create one: `reprise schedule create --help`");
     else {
       const table = new Table([
-        { title: "SCHEDULE", minWidth: 12 },
+        { title: "SCHEDULE" },
         { title: "DEFINITION", minWidth: 10 },
         { title: "WHEN", minWidth: 10 },
         { title: "NEXT" },
-        { title: "LAST RUN" },
+        { title: "LAST RUN", dropOrder: 1 },
       ]);
       for (const line of table.render(found.map((info) => scheduleCells(info, store.now())))) await print(line);
     }

@@ -5,12 +5,12 @@ import { readFlowRun, type FlowRun } from "./flow-run.ts";
 import { failedLines, flowJson, flowWaitLines, flowNodeLines } from "./flow-view.ts";
 import { EXIT } from "./exit-codes.ts";
 import { readRunLeases, type RunLeases } from "./run-leases.ts";
+import { shellWord, withStoreOption } from "./next-command.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { headLines, errorLines } from "./run-view.ts";
 import { readUnclaimable } from "./pending-work.ts";
 import { omittedNote, EDGE_LINES, showJson, unclaimableLines, waitsTitle, type ShowOptions } from "./show.ts";
-import { findRunError, type RunErrorInfo } from "./run-format.ts";
-import { plain } from "./text.ts";
+import { findRunError, wasUndone, type RunErrorInfo } from "./run-format.ts";
 import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
 
 export const DEFAULT_NODES = 50;
@@ -63,7 +63,9 @@ export function flowTrouble(
   const runError = findRunError(record, last);
   const at = failedNodeOf(record, last);
   if (runError === undefined || record.status !== "failed") return runError;
-  const next = `fix the cause, then: reprise retry ${plain(record.id)}`;
+  const next = wasUndone(last)
+    ? runError.next
+    : withStoreOption(`fix the cause, then: reprise retry ${shellWord(record.id)}`);
   if (at === undefined) return { ...runError, next };
   const failures = rows.flatMap(({ node, attempts: own, items }): readonly { item: string; attempts: number }[] =>
     items === undefined ? [{ item: node, attempts: own }] : items.failures,

@@ -33,7 +33,7 @@ export interface StartOptions {
   tags?: readonly string[];
   /** Runs with a higher priority are claimed first; default 0. */
   priority?: number;
-  /** After this time the run is cancelled and fails with DEADLINE_EXCEEDED. Default: the definition's deadline. */
+  /** After this time the run is canceled and fails with DEADLINE_EXCEEDED. Default: the definition's deadline. */
   deadline?: Duration;
   /** Creates the run now and starts it after this time. */
   delay?: Duration;
@@ -68,9 +68,11 @@ export interface QueueInfo {
  *
  * @example
  * ```ts
- * import type { QueueHandle } from "reprise";
- * async function halve(queue: QueueHandle, concurrency: number): Promise<void> {
- *   await queue.limit({ concurrency: Math.ceil(concurrency / 2) });
+ * import type { Client } from "reprise";
+ * async function halve(client: Client, name: string): Promise<void> {
+ *   const { limits } = (await client.findQueue(name)) ?? {};
+ *   if (limits?.concurrency === undefined) return;
+ *   await client.getQueue(name).limit({ ...limits, concurrency: Math.ceil(limits.concurrency / 2) });
  * }
  * ```
  */
@@ -80,7 +82,10 @@ export interface QueueHandle {
   pause(): Promise<void>;
   /** Workers claim work from the queue again. */
   resume(): Promise<void>;
-  /** Changes the limits for all workers at once, until an engine that declares other limits starts. */
+  /**
+   * Replaces all limits of the queue, for all workers at once, until an engine that declares other limits starts. A limit
+   * that is left out is removed: spread `limits` of `engine.findQueue` to keep the others.
+   */
   limit(limits: QueueOptions): Promise<void>;
 }
 
@@ -213,7 +218,11 @@ export interface ClientOptions<Defs> {
    * `reprise/sqlite`, `reprise/postgres` or `reprise/mysql`.
    */
   store: string | StoreSource;
-  /** The workflows, graphs, flows and tasks this process knows. A worker claims only runs and tasks of these. */
+  /**
+   * The workflows, graphs, flows and tasks this process knows. A worker claims only runs and tasks of these. A client that
+   * starts, signals and awaits runs needs their definitions alone; to query, replay or verify runs it also needs the tasks
+   * and children that they call.
+   */
   definitions: readonly Defs[];
   /** `"full"` (default), or `"relaxed"`, which may lose the last commits in a power failure but keeps their order. */
   durability?: "full" | "relaxed";

@@ -4,7 +4,15 @@
 // client-core.N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
 // client-core.N3. After `close` every call is refused with ENGINE_CLOSED; a second `close` waits for the first.
 
-import { checkRunId, RepriseError, toMs, type Duration, type Random, type Timers } from "../base/index.ts";
+import {
+  checkOptionNames,
+  checkRunId,
+  RepriseError,
+  toMs,
+  type Duration,
+  type Random,
+  type Timers,
+} from "../base/index.ts";
 import {
   registerSecrets,
   type Definition,
@@ -196,14 +204,18 @@ export class ClientCore implements Client {
     this.#checkOpen();
     if (this.#drained !== undefined)
       throw new RepriseError("ENGINE_CLOSED", `The ${this.#parts.kind} is draining and starts no new runs.`);
-    const body = this.#parts.registry.getWorkflow(nameOf(what), versionOf(what));
+    const body = this.#parts.registry.getWorkflow(nameOf(what, "start(definition, input, { id })"), versionOf(what));
     const record = await startRun(this.#handleHost, body, args[0], args[1]);
     return new RunHandle(this.#handleHost, body, record.id, record);
   };
 
   get: Client["get"] = (what: Definition | string, id: string): Run<any> => {
     this.#checkOpen();
-    return new RunHandle(this.#handleHost, this.#parts.registry.getWorkflow(nameOf(what), versionOf(what)), id);
+    return new RunHandle(
+      this.#handleHost,
+      this.#parts.registry.getWorkflow(nameOf(what, "get(definition, id)"), versionOf(what)),
+      id,
+    );
   };
 
   async find(id: string): Promise<RunInfo | undefined> {
@@ -233,7 +245,8 @@ export class ClientCore implements Client {
     options: ScheduleOptions,
   ): Promise<ScheduleHandle> => {
     this.#checkOpen();
-    return putSchedule(this.#schedulesHost, name, this.#parts.registry.getWorkflow(nameOf(what)), input, options);
+    const body = this.#parts.registry.getWorkflow(nameOf(what, "schedule(name, definition, input, { cron })"));
+    return putSchedule(this.#schedulesHost, name, body, input, options);
   };
 
   getSchedule(name: string): ScheduleHandle {
@@ -285,6 +298,7 @@ export class ClientCore implements Client {
   }
 
   close(options: { grace?: Duration } = {}): Promise<void> {
+    checkOptionNames(options, ["grace"], "close");
     const graceMs = options.grace === undefined ? CLOSE_MS : toMs(options.grace, "close: grace");
     this.#closing ??= this.#close(graceMs);
     return this.#closing;
@@ -315,8 +329,8 @@ export class ClientCore implements Client {
   }
 }
 
-function nameOf(what: unknown): string {
+function nameOf(what: unknown, call: string): string {
   if (typeof what === "string") return what;
   if (typeof what === "object" && what !== null && "name" in what && typeof what.name === "string") return what.name;
-  throw new RepriseError("UNKNOWN_DEFINITION", `Expected a definition or its name, got ${typeof what}.`);
+  throw new RepriseError("UNKNOWN_DEFINITION", `Expected a definition or its name, got ${typeof what}. Call ${call}.`);
 }

@@ -1,6 +1,6 @@
 // Engine: a client with a worker, which executes the runs of its definitions.
 
-import { toMs, type Duration } from "../base/index.ts";
+import { checkOptionNames, toMs, type Duration } from "../base/index.ts";
 import type { Registry } from "../process/index.ts";
 import type { Store } from "../kernel/index.ts";
 import { Worker, type WorkerOptions } from "../worker/index.ts";
@@ -48,6 +48,7 @@ export class EngineCore extends ClientCore implements Engine {
   }
 
   async drain(options: { grace?: Duration } = {}): Promise<void> {
+    checkOptionNames(options, ["grace"], "drain");
     await this.drainOnce(options.grace === undefined ? DRAIN_MS : toMs(options.grace, "drain: grace"));
   }
 }

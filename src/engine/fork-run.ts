@@ -47,7 +47,18 @@ export interface ForkSettings<State> {
 }
 /** Options of `run.fork`: the step to fork from, and how the fork differs. */
 export type ForkOptions<State> = ForkSettings<State> &
-  ({ step: number; label?: never } | { label: string; step?: never });
+  (
+    | {
+        /** The committed step to fork from; 0 is the input of the run. */
+        step: number;
+        label?: never;
+      }
+    | {
+        /** The fork starts from the newest step with this label. */
+        label: string;
+        step?: never;
+      }
+  );
 
 const ENTRIES = 256;
 const OPTIONS = ["step", "label", "patch", "id", "tags", "priority", "deadline", "version"];

@@ -134,7 +134,7 @@ export interface JournalOptions extends GenerationOptions {
  */
 export interface Run<D> {
   readonly id: string;
-  /** Waits for the end of the run: returns its output, or throws why it failed, was cancelled or was stopped. */
+  /** Waits for the end of the run: returns its output, or throws why it failed, was canceled or was stopped. */
   result(options?: ResultOptions): Promise<OutputOf<D>>;
   /** Reads the run's status; throws RUN_NOT_FOUND if the store has no such run. */
   info(): Promise<RunInfo>;

@@ -107,10 +107,14 @@ export function getPort(
   const { ports } = body;
   const port = Object.hasOwn(ports, name) ? ports[name] : undefined;
   if (port?.port === kind) return port as { readonly schema?: Schema<never, unknown> };
-  const known = Object.keys(ports).join(", ") || "none";
+  const known = Object.entries(ports).map(([each, { port: its }]) => `${each} (${its})`);
+  const method = port?.port === "promise" ? "resolve" : port?.port;
+  const hint =
+    port === undefined ? "" : ` \`${name}\` is ${port.port === "update" ? "an" : "a"} ${port.port}: use run.${method}.`;
   throw new RepriseError(
     "UNKNOWN_PORT",
-    `${describeDefinition(body)} has no ${kind} ${name}; its ports are: ${known}.`,
+    `${describeDefinition(body)} has no ${kind} ${name}; its ports are: ${known.join(", ") || "none"}.${hint}`,
+    { details: { name, kind, ...(method !== undefined && { method }) } },
   );
 }
 

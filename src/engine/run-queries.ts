@@ -52,7 +52,10 @@ async function askRun(
   // The most lenient mode: the caller wants an answer, not a check of the code.
   const execution = new Execution(code, identity, recorded, "per-type", executionHost);
   await driveThrough(execution, recorded, timers);
-  if (execution.stop?.status === "determinism_violation") throw cannotReplay(record.id, execution.stop);
+  const { stop } = execution;
+  // Code that stops where the run itself is stopped has its state; code that stops earlier, here only, has an old one.
+  if (stop !== undefined && (stop.status === "determinism_violation" || stop.status !== record.status))
+    throw cannotReplay(record.id, stop);
   return answerQuery(execution, name, args);
 }
 
@@ -88,10 +91,9 @@ function liveOf(execution: Execution): Execution | undefined {
   return execution.stop === undefined ? execution : undefined;
 }
 
-function cannotReplay(id: string, { message, where, expected, actual }: Stop): RepriseError {
-  return new RepriseError(
-    "DETERMINISM_VIOLATION",
-    `Run ${id} cannot answer the query: its journal does not match the current code. ${message}.`,
-    { details: { run: id, where, expected, actual } },
-  );
+function cannotReplay(id: string, { code, message, where, expected, actual }: Stop): RepriseError {
+  const reason = code === "DETERMINISM_VIOLATION" ? "its journal does not match the current code: " : "";
+  return new RepriseError(code, `Run ${id} cannot answer the query: ${reason}${message}`, {
+    details: { run: id, where, expected, actual },
+  });
 }

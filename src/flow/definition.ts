@@ -397,7 +397,7 @@ function checkNodeOptions(
 }
 
 const NEEDS_COME_FIRST =
-  'needs is not an option. Pass the list of names before the options: .action("name", ["input"], { retry: { maxAttempts: 3 } }, run).';
+  "needs is not an option. Pass the list of names as the second argument, and the options after it: (name, [needs], { retry }, …).";
 
 function isObjectWithNeeds(value: unknown): boolean {
   return typeof value === "object" && value !== null && "needs" in value;

@@ -80,6 +80,7 @@ export interface FlowBuilder<
     needs: R,
     run: (ctx: TaskContext, given: NeededValues<P, R>) => Awaitable<T>,
   ): With<this, FlowPart<N, T, AllMaybe<P, R>>>;
+  /** Adds a value that user code computes on a worker, with options such as a retry policy or a queue. */
   action<const N extends string, const R extends Names<P>, T>(
     name: UnusedName<N, P["name"]>,
     needs: R,
@@ -99,7 +100,7 @@ export interface FlowBuilder<
     definition: Definition<string, I, O> | Task<string, I, O>,
     input: (given: NeededValues<P, R>) => NoInfer<I>,
   ): With<this, FlowPart<N, O, AllMaybe<P, R>>>;
-  /** The options are for tasks: a child definition has its own. */
+  /** Adds the output of a task, with options. A child definition takes none, because it has its own. */
   call<const N extends string, const R extends Names<P>, I, O>(
     name: UnusedName<N, P["name"]>,
     needs: R,
@@ -114,6 +115,7 @@ export interface FlowBuilder<
     items: (given: NeededValues<P, R>) => readonly Item[],
     run: ItemRunner<Item, T>,
   ): With<this, FlowPart<N, readonly T[], AllMaybe<P, R>>>;
+  /** Runs once per item, with options such as how many items run at the same time. */
   spread<const N extends string, const R extends Names<P>, Item, T, const Settle extends boolean = false>(
     name: UnusedName<N, P["name"]>,
     needs: R,
@@ -127,6 +129,7 @@ export interface FlowBuilder<
     needs: R,
     runs: { [K in keyof T]: (ctx: TaskContext, given: NeededValues<P, R>) => Awaitable<T[K]> },
   ): With<this, FlowPart<N, { readonly [K in keyof T]: T[K] }, AllMaybe<P, R>>>;
+  /** Runs several actions concurrently, with options that apply to each of them. */
   parallel<const N extends string, const R extends Names<P>, T extends Record<string, unknown>>(
     name: UnusedName<N, P["name"]>,
     needs: R,

@@ -146,18 +146,21 @@ export interface Graph<
 > extends Omit<Definition<Name, Change, Output, M, State>, "kind"> {
   /** A graph with a `goto` to an unknown node is not a definition. */
   readonly kind: [Exclude<Gotos, Nodes>] extends [never] ? "graph" : `goto: no node named "${Exclude<Gotos, Nodes>}"`;
+  /** Adds a node: a function that reads the state and returns changes of it, or a `goto`. */
   node<const N extends string, R extends Change | Goto<any, Change> | void, Item = void>(
     name: UnusedNodeName<N, Nodes | keyof Items>,
     run: NodeFunction<M, State, Item, R, Change>,
   ): WithNode<this, N, Item, R>;
+  /** Adds a node with options, such as a retry policy. */
   node<const N extends string, R extends Change | Goto<any, Change> | void, Item = void, KeyItem = any>(
     name: UnusedNodeName<N, Nodes | keyof Items>,
     // Not `Item`: an `idempotencyKey` that leaves its item untyped would fix it before TypeScript reads the function.
     options: NodeOptions<State, KeyItem>,
     run: NodeFunction<M, State, Item, R, Change> & KeyTakesItem<Item, KeyItem>,
   ): WithNode<this, N, Item, R>;
-  /** Of a node's edges, the first in written order whose `when` is true is taken. An array leads to several nodes at once. */
+  /** Adds an edge. The first edge of a node whose `when` is true is taken; an array leads to several nodes at once. */
   edge(from: Nodes | keyof Items | Start, to: Nodes | End | readonly Nodes[], when?: (state: State) => boolean): this;
+  /** Runs `to` once per element of the list that `items` returns; the node gets the element as its third argument. */
   spread<To extends keyof Items>(
     from: Nodes | keyof Items | Start,
     to: To,

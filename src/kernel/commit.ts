@@ -160,7 +160,7 @@ export interface TurnWrite {
   /** Items this worker held and finished; each is fenced by its own token. */
   readonly finished: readonly ItemFence[];
   readonly items: readonly NewItem[];
-  /** Items no longer wanted: cancelled timers and tasks. */
+  /** Items no longer wanted: canceled timers and tasks. */
   readonly dropped: readonly string[];
   readonly children: readonly NewChild[];
   /**

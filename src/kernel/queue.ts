@@ -14,7 +14,9 @@ import type { RunNumber } from "./run.ts";
 
 /** How many may run at once, and how many may start per period. */
 export interface Limit {
+  /** How many tasks, and how many runs, may be in progress at the same time; default: no limit. */
   concurrency?: number;
+  /** How many tasks, and how many runs, may start in any period `per`; default: no limit. Each attempt of a task counts. */
   rate?: { limit: number; per: Duration };
 }
 

@@ -18,7 +18,12 @@ import type { Schema } from "./schema.ts";
 
 /** The retry policy, and the time limit of one attempt. */
 export interface Policy {
+  /** How often and after which delays a failed attempt is repeated. Default: one attempt. */
   retry?: RetryPolicy;
+  /**
+   * Fails an attempt that takes longer with ATTEMPT_TIMEOUT; `ctx.heartbeat()` of a task restarts it. Default: none, and
+   * 30 seconds for the nodes of a graph.
+   */
   timeout?: Duration;
 }
 
@@ -37,7 +42,7 @@ export interface TaskContext {
   readonly attempt: number;
   /** The same for every attempt of this call: pass it to the remote service, so that it recognizes a repeated call. */
   readonly idempotencyKey: string;
-  /** Aborts if the run is cancelled, the attempt times out, or the worker loses the lease: pass it to `fetch`. */
+  /** Aborts if the run is canceled, the attempt times out, or the worker loses the lease: pass it to `fetch`. */
   readonly abortSignal: AbortSignal;
   /** Writes to the engine's `logger`, with the run's id; not during replay. */
   readonly log: Logger;

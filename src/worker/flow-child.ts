@@ -21,7 +21,7 @@ export function newFlowChild(
   if (accepted === undefined)
     throw new RepriseError(
       "UNKNOWN_DEFINITION",
-      `Node ${command} calls ${definition.name}, which is not registered in this process. Add it to \`definitions\` of createEngine().`,
+      `Node ${command} calls ${definition.name}, which is not registered in this process. Add it to \`definitions\`, or export it from the file that \`reprise worker\` loads.`,
     );
   const text = entryData.encodeNamed(`The input of ${command}`, accepted.input);
   const data = entryData.childInitiatedData({

@@ -267,7 +267,7 @@ export class FlowRunner {
     );
   }
 
-  /** A retried flow needs a new child id where its earlier child was cancelled. */
+  /** A retried flow needs a new child id where its earlier child was canceled. */
   async #childId({ id, run }: RunRecord, item: string): Promise<string> {
     const first = `${id}/${item}`;
     for (let life = 1; ; life += 1) {

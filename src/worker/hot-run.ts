@@ -169,7 +169,7 @@ export class HotRun {
     applyPort(this.#journal, this.execution, type, port, data);
   }
 
-  /** A run is cancelled once: a second request must not disturb its cleanup. */
+  /** A run is canceled once: a second request must not disturb its cleanup. */
   #applyCancel(type: EntryType, data: string): void {
     const { cancellation } = this.execution;
     if (cancellation.announced || cancellation.error !== undefined) return;

@@ -143,7 +143,7 @@ export interface DurableState<State> {
 }
 
 /** The first argument of a workflow's function. */
-export interface WorkflowContext<M = {}, Input = void, State = Record<string, unknown>> extends DurableContext<M> {
+export interface WorkflowContext<M = {}, Input = any, State = Record<string, unknown>> extends DurableContext<M> {
   readonly "~input"?: (input: Input) => void;
   /** Waits for a duration, of milliseconds or months. No process has to stay up meanwhile. */
   sleep(duration: Duration): Timer;

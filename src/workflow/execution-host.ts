@@ -89,7 +89,7 @@ export function unregistered(
     code,
     where,
     seq: undefined,
-    message: `${describeDefinition(by)} requests ${what} \`${name}\`, which is not registered. Add it to \`definitions\` of createEngine().`,
+    message: `${describeDefinition(by)} requests ${what} \`${name}\`, which is not registered in this process. Add it to \`definitions\`, or export it from the file that \`reprise worker\` loads.`,
     expected: name,
     actual: undefined,
   };

@@ -23,6 +23,8 @@ export interface CliOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Width of the pseudo-terminal; by default 100. */
+  readonly columns?: number;
 }
 
 function environment(): NodeJS.ProcessEnv {
@@ -108,7 +110,7 @@ export function startOnTerminal(args: readonly string[], options: CliOptions = {
   // Without CI: on a build server Node prints no colors.
   const { CI: _build, ...env } = environment();
   // exec: a shell in between would receive Ctrl-C too, and dash then exits with 130 in any case.
-  const child = spawn("script", ["-qefc", `stty cols 100 rows 40; exec ${quoted}`, "/dev/null"], {
+  const child = spawn("script", ["-qefc", `stty cols ${options.columns ?? 100} rows 40; exec ${quoted}`, "/dev/null"], {
     cwd: options.cwd ?? ROOT,
     env: { ...env, TERM: "xterm", ...options.env },
     stdio: ["pipe", "pipe", "pipe"],

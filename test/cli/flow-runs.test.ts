@@ -78,7 +78,7 @@ describe("show", () => {
       ["each", "spread", "3 of 5, 1 failed", "2"],
     ]);
     expect(stdout).toContain("  where: node each[2], attempt 2\n");
-    expect(stdout).toContain("next: fix the cause, then: reprise retry failing-1\n");
+    expect(stdout).toContain(`next: fix the cause, then: reprise retry failing-1 --store ${store.url}\n`);
     expect(stdout).not.toMatch(CONTROL);
     const broke = await on("show", "broken-1");
     expect(rowsIn(broke.stdout)).toEqual([

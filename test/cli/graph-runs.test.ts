@@ -67,7 +67,7 @@ describe("show", () => {
     expect(rows.every((row) => / [0-9a-f]{8}$/.test(row))).toBe(true);
     expect(stdout).toContain(
       "step 5\n  review 5.0 waits for promise approval, showing { draft: '5 things' }  Node(5.0)#0/Promise(0)\n" +
-        "  next: reprise resolve agent-1 approval '<value as JSON>'\n",
+        `  next: reprise resolve agent-1 approval '<value as JSON>' --store ${store.url}\n`,
     );
     expect(stdout).not.toContain("it is stuck");
   });

@@ -108,7 +108,7 @@ describe("show", () => {
     expect(stdout).toMatch(
       /waiting for\n {2}timer, fires in (?:1 h|59 m).*Timer\(0\)\n {2}promise approval, times out in \d+ [dh].*Promise\(0\)/,
     );
-    expect(stdout).toContain("\n  next: reprise resolve review-1 approval '<value as JSON>'\n");
+    expect(stdout).toContain(`\n  next: reprise resolve review-1 approval '<value as JSON>' --store ${store}\n`);
   });
 
   test("prints why a run failed and the next command", async () => {

@@ -146,3 +146,24 @@ test("createClient refuses what only a worker needs", async () => {
       "BAD_OPTIONS",
     );
 });
+
+test("a query through a client that lacks a task of the run is refused, not answered from an old state", async () => {
+  using folder = createFolder();
+  const url = `sqlite:${folder.file("store.db")}`;
+  const reserve = task("reserve", () => "B7");
+  const release = task("release", (_ctx, _shelf: string) => {});
+  const staged = workflow("staged", { ports: { stage: query<string>() } }, async (ctx) => {
+    let stage = "reserving";
+    ctx.onQuery("stage", () => stage);
+    stage = `reserved ${await ctx.task(reserve, undefined, { undo: release })}`;
+    return stage;
+  });
+  await using engine = await createEngine({ store: url, definitions: [staged, reserve, release] });
+  const run = await engine.start(staged, undefined, { id: "staged-1" });
+  await run.result();
+  await using whole = await createClient({ store: url, definitions: [staged, reserve, release] });
+  expect(await whole.get(staged, "staged-1").query("stage")).toBe("reserved B7");
+  await using client = await createClient({ store: url, definitions: [staged] });
+  const error = await rejection(client.get(staged, "staged-1").query("stage"));
+  expect(error).toMatchObject({ code: "UNKNOWN_TASK", message: expect.stringContaining("`release`") as string });
+});

@@ -43,14 +43,14 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
             () => 1,
           ),
         "BAD_FLOW",
-        /needs is not an option.*\.action\("name", \["input"\], \{ retry/,
+        /needs is not an option.*second argument/,
       ] as const,
   ),
   [
     "needs in the options as well",
     () => start().action("a", ["input"], { needs: ["input"] }, () => 1),
     "BAD_OPTIONS",
-    /before the options/,
+    /second argument/,
   ],
   [
     "a name used twice",

@@ -1,7 +1,7 @@
 // The `key` option precedes the function, and does not disturb the inference of its input and output.
 
 import { z } from "zod";
-import { createEngine, queue, signal, task, workflow, type Task, type Workflow } from "reprise";
+import { createEngine, queue, signal, task, workflow, type Task, type Workflow, type WorkflowContext } from "reprise";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(..._proof: Same<A, B> extends true ? [] : [never]): void {}
@@ -156,3 +156,14 @@ workflow("w", { input: z.object({ n: z.number() }), queue: orders, key: ({ m }) 
 workflow("w", { input: z.object({ n: z.number() }), queue: orders }, async (_ctx, order: Order) => order.cents);
 // @ts-expect-error an unknown option
 workflow("w", { queue: orders, keys: () => "one" }, async (_ctx, order: Order) => order.cents);
+
+// ── helpers ──
+
+/** A function of its own takes the context of any workflow. */
+async function notify(ctx: WorkflowContext, text: string): Promise<string> {
+  return ctx.run("notify", () => text);
+}
+export const helped = workflow("helped", async (ctx, order: Order) => notify(ctx, order.customer));
+export const helpedWithPorts = workflow("helped too", { ports: { go: signal<number>() } }, async (ctx, n: number) =>
+  notify(ctx, String(n)),
+);

@@ -92,7 +92,7 @@ export function startDelayed(tx: Tx, run: RunNumber): boolean {
   return true;
 }
 
-/** pending-start.B1. Starts a cancelled run so that it can end, without a slot of its queue. False when it has started. */
+/** pending-start.B1. Starts a canceled run so that it can end, without a slot of its queue. False when it has started. */
 export function startCancelled(tx: Tx, run: RunNumber): boolean {
   const pending = findPendingStart(tx, run);
   if (pending === undefined) return false;
