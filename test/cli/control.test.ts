@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { jsonLines } from "./cli-process.ts";
-import { charge, incomplete, pay, refuse, review } from "./definitions.ts";
+import { booking, charge, incomplete, pay, refuse, review } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
 const shop = (): Promise<StoreWithRuns> =>
@@ -36,14 +36,39 @@ test("a run that has ended is skipped and reported", async () => {
   const { code, stdout, stderr } = await store.cli("cancel", "pay-1", "review-1");
   expect([code, stdout]).toEqual([0, "requested cancellation of review-1 review\n"]);
   expect(stderr).toContain("skipped pay-1: already completed");
-  const [json] = jsonLines((await store.cli("resume", "pay-1", "--json")).stdout);
-  expect(json).toEqual({
+  const resumed = await store.cli("resume", "pay-1", "--json");
+  expect(jsonLines(resumed.stdout)[0]).toEqual({
     action: "resume",
     dryRun: false,
     count: 0,
     ids: [],
     skipped: [{ id: "pay-1", reason: "already completed" }],
   });
+  expect(resumed.code).toBe(1);
+});
+
+test("the exit code is 1 if every named run was skipped, and 0 if a filter selects no run", async () => {
+  using store = await new StoreWithRuns([booking, review]).start(
+    { id: "booking-1", what: booking, until: "failed" },
+    { id: "review-1", what: review, until: "waiting" },
+  );
+  const refused = await store.cli("retry", "booking-1");
+  expect([refused.code, refused.stdout]).toEqual([1, ""]);
+  expect(refused.stderr).toMatch(/^skipped booking-1: .*its steps were undone; start a new run/);
+  expect((await store.cli("retry", "booking-1", "review-1")).code).toBe(1);
+  expect((await store.cli("retry", "review-1", "--dry-run")).code).toBe(1);
+  expect((await store.cli("pause", "review-1", "booking-1")).code).toBe(0);
+  expect((await store.cli("retry", "--definition", "booking", "--yes")).code).toBe(0);
+  expect((await store.cli("retry", "--tag", "none", "--yes")).code).toBe(0);
+});
+
+test("show of a failed run whose steps were undone suggests a new run, not a retry", async () => {
+  using store = await new StoreWithRuns([booking]).start({ id: "booking-1", what: booking, until: "failed" });
+  const { stdout } = await store.cli("show", "booking-1");
+  expect(stdout).toContain(
+    `then start a new run: reprise run <file> booking '<input as JSON>' --store ${store.url}\n`,
+  );
+  expect(stdout).not.toContain("reprise retry");
 });
 
 test("a filter needs --yes without a terminal; a dry run lists the runs and changes nothing", async () => {
@@ -89,7 +114,9 @@ test("a paused run continues after resume; a terminated run never continues", as
   const pause = await store.cli("pause", "review-1");
   expect([pause.code, pause.stdout]).toEqual([0, "paused review-1 review\n"]);
   expect(await store.statusOf("review-1")).toBe("paused");
-  expect((await store.cli("show", "review-1")).stdout).toContain("Paused; run `reprise resume review-1` to continue");
+  expect((await store.cli("show", "review-1")).stdout).toContain(
+    `Paused; run \`reprise resume review-1 --store ${store.url}\` to continue`,
+  );
   const again = await store.cli("pause", "review-1", "--json");
   expect(jsonLines(again.stdout)).toMatchObject([{ action: "pause", count: 0, skipped: [{ id: "review-1" }] }]);
   expect((await store.cli("resume", "--status", "paused", "--yes")).stdout).toBe("resumed review-1 review\n");

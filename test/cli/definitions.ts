@@ -22,6 +22,13 @@ export const refuse = workflow("refuse", async (ctx) => {
   });
 });
 
+export const booking = workflow("booking", async (ctx) => {
+  await ctx.run("reserve", () => "seat 7", { undo: () => {} });
+  await ctx.run("pay", () => {
+    throw new FatalError("card declined");
+  });
+});
+
 export const review = workflow("review", { ports: { approval: promise<{ ok: boolean }>() } }, async (ctx) => {
   const reminder = ctx.sleep("1 hour");
   const approval = await ctx.promise("approval", { timeout: "1 day" });

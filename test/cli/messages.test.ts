@@ -130,6 +130,19 @@ test("an unknown signal is refused, with and without the code", async () => {
   expect(wrong.stderr).toMatch(/^error BAD_INPUT:/);
 });
 
+test("a message to a port of another kind is refused with the command for that kind", async () => {
+  using store = await shop();
+  const unseen = await store.cli("signal", "review-1", "approval", "1");
+  expect(unseen.stderr).toContain(
+    `Run review-1 has no signal \`approval\`. \`approval\` is a promise: use \`reprise resolve\`.\n  next: reprise resolve review-1 approval '<value as JSON>' --store ${store.url}\n`,
+  );
+  const known = await store.cli("resolve", "cart-1", "add", "1", "--file", DEFINITIONS);
+  expect(known.code).toBe(2);
+  expect(known.stderr).toContain(
+    `Workflow cart has no promise add; its ports are: add (signal), checkout (signal), said (stream), count (query), drop (update). \`add\` is a signal: use \`reprise signal\`.\n  next: reprise signal cart-1 add '<value as JSON>' --file ${DEFINITIONS} --store ${store.url}\n`,
+  );
+});
+
 test("with the code a message can be sent before its run starts", async () => {
   using store = await shop();
   const blind = await store.cli("signal", "cart-2", "checkout", "--before-start", "cart");
