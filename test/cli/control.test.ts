@@ -65,9 +65,7 @@ test("the exit code is 1 if every named run was skipped, and 0 if a filter selec
 test("show of a failed run whose steps were undone suggests a new run, not a retry", async () => {
   using store = await new StoreWithRuns([booking]).start({ id: "booking-1", what: booking, until: "failed" });
   const { stdout } = await store.cli("show", "booking-1");
-  expect(stdout).toContain(
-    `then start a new run: reprise run <file> booking '<input as JSON>' --store ${store.url}\n`,
-  );
+  expect(stdout).toContain(`then start a new run: reprise run <file> booking '<input as JSON>' --store ${store.url}\n`);
   expect(stdout).not.toContain("reprise retry");
 });
 

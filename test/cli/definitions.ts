@@ -23,7 +23,7 @@ export const refuse = workflow("refuse", async (ctx) => {
 });
 
 export const booking = workflow("booking", async (ctx) => {
-  await ctx.run("reserve", () => "seat 7", { undo: () => {} });
+  await ctx.run("reserve", () => "seat 7", { undo: async () => {} });
   await ctx.run("pay", () => {
     throw new FatalError("card declined");
   });

@@ -33,7 +33,7 @@ test("doctor reports runs that no worker can claim, stopped runs by reason, and 
   const { code, stdout } = await cli(["doctor", "--store", url]);
   expect([code, stdout]).toEqual([0, expect.stringContaining("healthy")]);
   expect(stdout).toMatch(
-    /^pending +2 due runs of later, version 2, oldest .*: no live worker can run them; start one with `reprise worker <file>`$/m,
+    /^pending +2 due runs of later, version 2, oldest .*: no live worker can run them; start one with `reprise worker <file> --store sqlite:\S+`$/m,
   );
   expect(stdout).toMatch(/^stopped +2 blocked, STALLED: b, a$/m);
   expect(stdout).toMatch(

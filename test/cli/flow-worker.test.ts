@@ -44,7 +44,7 @@ test("a worker claims nodes from their queues; show and doctor report running, q
   const paused = await here.on("show", "s-1");
   expect(paused.stdout).toMatch(/^work +running$/m);
   expect(paused.stdout).toMatch(/^\[output\] +output +waiting, 1 of 2 inputs$/m);
-  expect(paused.stdout).toContain(`now\n  Paused; run \`reprise resume s-1 --store ${STORE}\` to continue\n`);
+  expect(paused.stdout).toContain(`now\n  Paused; run \`reprise resume s-1 ${here.store.join(" ")}\` to continue\n`);
   worker.kill("SIGTERM");
   const { code, stdout } = await ended;
   expect(code).toBe(0);

@@ -31,7 +31,7 @@ test("migrate upgrades an older store after a copy; other commands refuse the ol
   const refused = await cli(["list", ...store]);
   expect(refused.code).toBe(3);
   expect(refused.stderr).toMatch(
-    /^error STORE_OLDER_SCHEMA: .*has schema 1; this version of Reprise needs schema \d+\. Run `reprise migrate`/,
+    /^error STORE_OLDER_SCHEMA: .*has schema 1; this version of Reprise needs schema \d+\. Run `reprise migrate --store sqlite:\S+`/,
   );
   const before = readFileSync(path);
   const [planned] = jsonLines((await cli(["migrate", "--dry-run", "--json", ...store])).stdout);

@@ -57,8 +57,8 @@ test("a table clips columns first, then omits columns in their order, and never 
   const rendered = (width: number): string | undefined => new Table(columns, width).render([row])[1];
   expect(rendered(80)).toBe("id-1234567  some longer text  bbbb  aaaa");
   expect(rendered(32)).toBe("id-1234567  some lo…  bbbb  aaaa");
-  expect(rendered(25)).toBe("id-1234567  some…  bbbb".replace("some…", "some lo…").slice(0, 25));
-  expect(rendered(20)).toBe("id-1234567  some lo…".slice(0, 20));
+  expect(rendered(25)).toBe("id-1234567  some l…  bbbb");
+  expect(rendered(20)).toBe("id-1234567  some lo…");
   expect(rendered(10)).toBe("id-1234567  some …");
   const table = new Table(columns, 30);
   table.render([row]);

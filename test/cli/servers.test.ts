@@ -28,7 +28,9 @@ for (const kind of ["postgres", "mysql"] as const)
       const early = await on("list");
       expect(early).toMatchObject({
         code: 3,
-        stderr: expect.stringMatching(/STORE_OLDER_SCHEMA: .* has no tables of Reprise yet\. Run `reprise migrate`/),
+        stderr: expect.stringMatching(
+          /STORE_OLDER_SCHEMA: .* has no tables of Reprise yet\. Run `reprise migrate --store \S+`/,
+        ),
       });
       const schema = { from: 0, to: 1, backup: null };
       const dry = jsonLines((await on("migrate", "--dry-run", "--json")).stdout);

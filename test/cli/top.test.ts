@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { createClient, createEngine, flow, promise, queue, task, typed, workflow } from "reprise";
 import type { Store, WorkerProfile, WorkerActivity } from "../../src/kernel/index.ts";
+import { shownUrl } from "../../src/stores/index.ts";
 import { openStoreOf } from "../../src/engine/index.ts";
 import { clipPainted } from "../../src/cli/text.ts";
 import { readSnapshot, topJson, topLines } from "../../src/cli/top-view.ts";
@@ -148,7 +149,7 @@ for (const kind of ["postgres", "mysql"] as const)
       expect([code, stderr]).toEqual([0, ""]);
       expect(stdout).toContain("workers  1 live");
       expect(stdout).toMatch(/UNCLAIMABLE\n {2}1 run of train v2: needs label gpu, oldest .*\n$/);
-      const needs = "no live worker has the label gpu; start one with `reprise worker <file> --labels gpu`";
+      const needs = `no live worker has the label gpu; start one with \`reprise worker <file> --labels gpu --store ${shownUrl(database.url)}\``;
       expect((await on("doctor")).stdout).toContain(needs);
       expect((await on("show", "train-1")).stdout).toContain(needs);
     });
@@ -158,7 +159,7 @@ test("doctor and show report unclaimable work and the command that starts a work
   await using shop = await shopWithoutGpu();
   const { code, stdout } = await shop.on("doctor");
   expect(code).toBe(0);
-  const needs = "no live worker has the label gpu; start one with `reprise worker <file> --labels gpu`";
+  const needs = `no live worker has the label gpu; start one with \`reprise worker <file> --labels gpu --store ${shop.url}\``;
   expect(stdout).toMatch(
     new RegExp(`^pending +1 due node of flow album, version 1, label gpu, oldest .*: ${needs}$`, "m"),
   );
@@ -204,7 +205,7 @@ test("show reports that no worker is live or claims from the queue; for a run th
     await client.start(letter, "ann", { id: "letter-1" });
     await client.start(waits, undefined, { id: "waits-1" });
   }
-  const alone = "no live worker can run it; start one with `reprise worker <file>`";
+  const alone = `no live worker can run it; start one with \`reprise worker <file> --store ${url}\``;
   expect((await on("show", "letter-1")).stdout).toContain(`\nletter, version 1: ${alone}\n`);
   const [before] = jsonLines((await on("show", "letter-1", "--json")).stdout);
   expect(before?.["unclaimable"]).toMatchObject([{ kind: "turn", name: "letter", version: 1, reason: alone }]);
@@ -212,7 +213,7 @@ test("show reports that no worker is live or claims from the queue; for a run th
   await using working = await createEngine({ ...options, worker: { queues: [queue("default")] } });
   await until(async () => (await working.get(letter, "letter-1").info()).status === "waiting");
   await until(async () => (await working.get(waits, "waits-1").info()).status === "waiting");
-  const away = "no live worker claims from the queue mail; start one with `reprise worker <file> --queues mail`";
+  const away = `no live worker claims from the queue mail; start one with \`reprise worker <file> --queues mail --store ${url}\``;
   expect((await on("show", "letter-1")).stdout).toContain(`\ntask send: ${away}\n`);
   const [after] = jsonLines((await on("show", "letter-1", "--json")).stdout);
   expect(after?.["unclaimable"]).toMatchObject([{ kind: "task", name: "send", queue: "mail", reason: away }]);
