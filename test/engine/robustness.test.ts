@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { createClient, createEngine, promise, task, workflow, type StoreSource } from "reprise";
+import { createClient, createEngine, flow, promise, task, typed, workflow, type StoreSource } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { createFolder, createGate, rejection, type AnyStore } from "./world.ts";
 
@@ -300,6 +300,25 @@ test("a run whose row counts more read messages than it received does not stop t
   const run = await client.start(subject);
   expect(await run.result({ timeout: "20 s" })).toBe(1);
   expect(await engine.find(run.id)).toMatchObject({ status: "completed" });
+});
+
+test("a flow whose values were changed in the database does not verify, although its code derives the same", async () => {
+  using folder = createFolder();
+  const path = folder.file("runs.db");
+  const doubled = flow("doubled", { input: typed<number>() })
+    .action("read", ["input"], (_ctx, { input }) => input)
+    .output(["read"], ({ read }) => read);
+  await using engine = await createEngine({ store: `sqlite:${path}`, definitions: [doubled] });
+  const run = await engine.start(doubled, 100);
+  expect(await run.result()).toBe(100);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+  const db = new DatabaseSync(path, { timeout: 5_000 });
+  db.exec(
+    `update journal set data = cast(replace(cast(data as text), '100', '999') as blob) where type in ('NodeCompleted', 'RunCompleted')`,
+  );
+  db.close();
+  const verdict = await run.verify();
+  expect(verdict).toMatchObject({ status: "mismatch", where: expect.stringMatching(/^entry \d+$/) as string });
 });
 
 test("a timer that came due while the machine slept fires soon after", async () => {

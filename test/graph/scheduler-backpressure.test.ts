@@ -213,7 +213,7 @@ test("reprise show says why the run is paused and what to do; doctor finds nothi
   const { stdout } = await store.cli("show", "r");
   expect(stdout).toContain("paused BACKPRESSURE_TIMEOUT: Graph asks: 1 items of step 1 found no room");
   expect(stdout).toContain("where: step 1");
-  expect(stdout).toContain("then `reprise resume r`");
+  expect(stdout).toMatch(/then `reprise resume r --store sqlite:\S+`/);
   expect((await store.cli("doctor")).code).toBe(0);
   expect((await store.cli("resume", "r")).code).toBe(0);
   expect(await store.statusOf("r")).toBe("queued");
