@@ -23,6 +23,11 @@ export function whyNoHaProxy(): string | undefined {
   );
 }
 
+async function isInRecovery(url: string): Promise<boolean> {
+  const [isStandby] = await runQuery(url, "select pg_is_in_recovery()");
+  return isStandby === true;
+}
+
 /** `urls`: the addresses of one database on each server. */
 export async function startHaProxy(...urls: readonly string[]): Promise<HaProxy> {
   const servers = urls.map((url) => new URL(url));
@@ -68,10 +73,13 @@ export async function startHaProxy(...urls: readonly string[]): Promise<HaProxy>
   };
   try {
     await kept.launch({ command: onPath("haproxy")!, args: ["-db", "-f", path] });
-    // Until the first checks are done, it treats every server as a primary.
+    const isStandby = await Promise.all(urls.map(isInRecovery));
+    // Until the first checks are done, it treats every server as a primary. A check of the primary may fail on a busy machine,
+    // so each standby must be marked down, and the server it leads to must be the primary.
     await kept.untilReady(async () => {
-      if (!kept.log().includes("is DOWN")) throw new Error("it has not found the standby yet");
-      await runQuery(urlOf("postgres"), "select 1");
+      const unmarked = isStandby.findIndex((is, at) => is && !kept.log().includes(`primary/pg${at} is DOWN`));
+      if (unmarked !== -1) throw new Error(`it has not found out yet that pg${unmarked} is a standby`);
+      if (await isInRecovery(urlOf("postgres"))) throw new Error("it leads to a standby");
     });
   } catch (error) {
     await kept[Symbol.asyncDispose]();
