@@ -13,6 +13,9 @@ const EVERYTHING = ["src/**/*.test.ts", "test/**/*.test.ts"];
 /** Minutes each. `npm run faults` runs the same rigs on every store; the test suite runs them on one. */
 const BY_HAND = ["test/slow/faults/{mysql,sqlite}.test.ts"];
 
+/** `npm run check` excludes the slow files. A project ignores the option `--exclude`. */
+const EXCLUDED = process.env["REPRISE_EXCLUDE"]?.split(",") ?? [];
+
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** Tests written for SQLite that also run on every other store (test/cross-store). */
@@ -74,6 +77,9 @@ export default defineConfig({
     globalSetup: ["test/servers/shared-servers.ts", "test/compiled.ts"],
     // Polled values come from another process; on a busy machine that takes seconds.
     expect: { poll: { timeout: 20_000 } },
-    projects: [{ extends: true, test: { name: "sqlite", include: EVERYTHING, exclude: BY_HAND } }, ...crossStore],
+    projects: [
+      { extends: true, test: { name: "sqlite", include: EVERYTHING, exclude: [...BY_HAND, ...EXCLUDED] } },
+      ...crossStore,
+    ],
   },
 });
