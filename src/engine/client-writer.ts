@@ -181,5 +181,7 @@ export class ClientWriter implements WorkerPort {
 }
 
 function closedError(): RepriseError {
-  return new RepriseError("ENGINE_CLOSED", "The client was closed before this could be written.");
+  const message =
+    "The client was closed before it wrote this to the store. Do it again with an open client: createClient(…).";
+  return new RepriseError("ENGINE_CLOSED", message);
 }
