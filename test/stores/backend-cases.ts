@@ -9,7 +9,7 @@ import {
   type WireRow,
 } from "../../src/stores/remote/backend.ts";
 import type { Query } from "../../src/stores/remote/query.ts";
-import { columnsOf, TABLES, type TableName } from "../../src/stores/remote/tables.ts";
+import { columnsOf, TABLES, type TableName } from "../../src/stores/rows/tables.ts";
 import { entryRow, itemRow, runRow } from "./rows.ts";
 
 export interface BackendWorld {

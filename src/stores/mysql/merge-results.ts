@@ -7,7 +7,7 @@
 
 import type { QueryResult, WireRow } from "../remote/backend.ts";
 import type { Lookup, Query, Select } from "../remote/query.ts";
-import type { Value } from "../remote/tables.ts";
+import type { Value } from "../rows/tables.ts";
 import type { Result } from "./driver.ts";
 import { renderNewest, renderQuery, renderUnion, Unfinished, type RenderedQuery } from "./render-query.ts";
 

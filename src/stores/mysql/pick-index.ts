@@ -2,7 +2,7 @@
 // for a queue; with the wrong index a claim would lock rows that it only reads.
 
 import type { Condition } from "../remote/query.ts";
-import type { TableName } from "../remote/tables.ts";
+import type { TableName } from "../rows/tables.ts";
 import { INDEXES, type Index } from "./schema.ts";
 import type { Order } from "./translate.ts";
 

@@ -16,7 +16,7 @@
 import { compareValues } from "../remote/evaluate.ts";
 import { INCARNATION_KEY } from "../../kernel/index.ts";
 import type { Change, HistoryCheck, WireRow, WireValue } from "../remote/backend.ts";
-import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
+import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../rows/tables.ts";
 import { literal, nameOf, namesOf, tableOf, textLiteral } from "./sql-text.ts";
 
 const ROWS_AT_ONCE = 1_000;

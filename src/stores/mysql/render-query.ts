@@ -8,7 +8,7 @@ import { invariant } from "../../base/index.ts";
 import type { QueryResult, WireRow, WireValue } from "../remote/backend.ts";
 import { compareValues } from "../remote/evaluate.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "../remote/query.ts";
-import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
+import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../rows/tables.ts";
 import type { RawRow } from "./driver.ts";
 import { forced, isInOrder, pickIndex } from "./pick-index.ts";
 import { isNegated, translate, type Order } from "./translate.ts";

@@ -3,7 +3,7 @@
 import { systemTimers } from "../../base/index.ts";
 import { ConnectionError } from "../remote/backend.ts";
 import { withEachHost } from "../remote/hosts.ts";
-import { EMPTIABLE } from "../remote/tables.ts";
+import { EMPTIABLE } from "../rows/tables.ts";
 import type { ServerScratch } from "../maintenance/scratch-store.ts";
 import { addressOf } from "./address.ts";
 import { DEFAULT_TIMEOUTS, DriverConnection } from "./driver.ts";

@@ -2,7 +2,7 @@
 // escaped.
 
 import type { WireValue } from "../remote/backend.ts";
-import type { TableName } from "../remote/tables.ts";
+import type { TableName } from "../rows/tables.ts";
 import { PREFIX } from "./schema.ts";
 
 export function tableOf(table: TableName): string {

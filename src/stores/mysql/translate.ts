@@ -3,7 +3,7 @@
 
 import { QueueItemState } from "../../kernel/index.ts";
 import type { Condition } from "../remote/query.ts";
-import type { TableName, Value } from "../remote/tables.ts";
+import type { TableName, Value } from "../rows/tables.ts";
 import { UNHAPPY } from "./schema.ts";
 
 export type Order = readonly (readonly [column: string, direction: "asc" | "desc"])[];

@@ -5,7 +5,7 @@
 // bind-change.C2. Rows are written in key order, so that two writers do not deadlock.
 
 import type { Change, WireRow } from "../remote/backend.ts";
-import { columnsOf, columnType, keyColumns, type TableName } from "../remote/tables.ts";
+import { columnsOf, columnType, keyColumns, type TableName } from "../rows/tables.ts";
 import { sameKey } from "./bind-query.ts";
 import { quoted, type Shapes } from "./shapes.ts";
 import type { Bound, Parameter } from "./wire.ts";

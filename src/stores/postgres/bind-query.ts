@@ -11,7 +11,7 @@
 
 import { InvariantError } from "../../base/index.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "../remote/query.ts";
-import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
+import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../rows/tables.ts";
 import type { OutColumn } from "./rows.ts";
 import { OPT_IN } from "./schema.ts";
 import { literal, quoted, type Shapes } from "./shapes.ts";

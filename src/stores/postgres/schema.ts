@@ -13,7 +13,7 @@
 // right index may fit a frequent query: an index that reaches the same rows in another way is partial, on a condition that is always
 // true and that only its own queries contain (`OPT_IN`), or does not contain the run's number.
 
-import type { TableName } from "../remote/tables.ts";
+import type { TableName } from "../rows/tables.ts";
 
 /** Statuses that people filter by. */
 const UNHAPPY = "status in ('paused', 'blocked', 'determinism_violation', 'failed')";

@@ -3,7 +3,7 @@
 import type { Client } from "pg";
 import { withEachHost } from "../remote/hosts.ts";
 import { ConnectionError } from "../remote/backend.ts";
-import { EMPTIABLE } from "../remote/tables.ts";
+import { EMPTIABLE } from "../rows/tables.ts";
 import type { ServerScratch } from "../maintenance/scratch-store.ts";
 import { addressOf } from "./address.ts";
 import { connectClient, DEFAULT_TIMEOUTS } from "./driver.ts";

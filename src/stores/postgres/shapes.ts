@@ -1,6 +1,6 @@
 // Shapes: names the text of each statement once, so that every connection prepares and plans it once.
 
-import type { TableName } from "../remote/tables.ts";
+import type { TableName } from "../rows/tables.ts";
 import type { Shape } from "./wire.ts";
 
 /** Beyond this number statements stay unnamed: texts that never repeat must not fill the server's memory. */

@@ -16,6 +16,7 @@ import { prefetch } from "./prefetch.ts";
 import type { Query } from "./query.ts";
 import { rowStatements, type AccessMode } from "./statements/row-statements.ts";
 import { Miss } from "./miss.ts";
+import { TransactionRows } from "./transaction-rows.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 export interface ApplyOptions {
@@ -45,7 +46,8 @@ export function applyWrites(
 ): ApplyResult<AppliedWrites> {
   ws.reset();
   const { mode, now, nextRun, prefetches = true, isLost } = options;
-  const tx: Tx = { sql: rowStatements(ws, mode, { writes }), now, nextRun, flows: undefined };
+  const rows = new TransactionRows(ws, mode, prefetches);
+  const tx: Tx = { rows, sql: rowStatements(ws, mode, { writes }), now, nextRun, flows: undefined };
   const outcomes: Outcome[] = [];
   let missed = false;
   const attempt = (work: () => void): void => {
@@ -53,7 +55,7 @@ export function applyWrites(
       work();
     } catch (error) {
       // After a miss, later writes may see half-applied changes; their errors are ignored.
-      if (!(error instanceof Miss) && !missed) throw error;
+      if (!(error instanceof Miss) && !missed && !rows.isGuess) throw error;
       missed = true;
     }
   };
@@ -70,6 +72,7 @@ export function applyWrites(
     if (missed && !prefetches) break;
   }
   attempt(() => saveFlows(tx));
+  missed ||= rows.isGuess;
   if (!missed) return { result: { outcomes, nextRun: tx.nextRun ?? nextRun } };
   return { queries: missingQueries(ws) };
 }
@@ -89,6 +92,19 @@ export function applyWork<T>(ws: WorkingSet, work: () => T): ApplyResult<T> {
     if (!(error instanceof Miss)) throw error;
     return { queries: missingQueries(ws) };
   }
+}
+
+/** Applies other work of the rules than a list of writes. */
+export function applyRules<T>(ws: WorkingSet, work: (rows: TransactionRows) => T): ApplyResult<T> {
+  ws.reset();
+  const rows = new TransactionRows(ws, "write");
+  try {
+    const result = work(rows);
+    if (!rows.isGuess) return { result };
+  } catch (error) {
+    if (!(error instanceof Miss) && !rows.isGuess) throw error;
+  }
+  return { queries: missingQueries(ws) };
 }
 
 function missingQueries(ws: WorkingSet): readonly Query[] {

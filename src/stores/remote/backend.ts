@@ -10,7 +10,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { Query } from "./query.ts";
-import type { TableName } from "./tables.ts";
+import type { TableName } from "../rows/tables.ts";
 
 /** A value on the wire: payloads may be bytes. A string in a payload column means its UTF-8 bytes. */
 export type WireValue = number | string | Uint8Array | null;

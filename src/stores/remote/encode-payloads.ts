@@ -6,7 +6,7 @@
 import type { PayloadContext } from "../../base/index.ts";
 import type { PayloadCipher } from "../payload-cipher.ts";
 import type { QueryResult, Change, WireRow } from "./backend.ts";
-import { TABLES, type AnyRow, type TableName } from "./tables.ts";
+import { TABLES, type AnyRow, type TableName } from "../rows/tables.ts";
 
 type ContextOf = (row: WireRow) => PayloadContext;
 

@@ -1,7 +1,7 @@
 // Evaluate: conditions on rows in memory, with the databases' semantics: texts compare by bytes, null matches nothing.
 
 import type { Condition } from "./query.ts";
-import type { AnyRow, Value } from "./tables.ts";
+import type { AnyRow, Value } from "../rows/tables.ts";
 
 export function matches(where: readonly Condition[], row: AnyRow): boolean {
   return where.every((condition) => holds(condition, row[condition.column] ?? null));

@@ -5,7 +5,7 @@ import { taggedRecord } from "../rules/run-rows.ts";
 import type { Condition, Select } from "./query.ts";
 import { equal, lookup } from "./reads.ts";
 import type { Reader } from "./reader.ts";
-import type { RowOf } from "./tables.ts";
+import type { RowOf } from "../rows/tables.ts";
 import { asRunRow } from "./statements/runs.ts";
 
 /** The statuses of the partial index. */

@@ -7,7 +7,7 @@
 import type { Change } from "./backend.ts";
 import { compareValues } from "./evaluate.ts";
 import { NOT_LOADED, type TrackedRow } from "./tracked-row.ts";
-import { bitsOf, columnsOf, columnType, keyColumns, TABLES, type AnyRow, type TableName } from "./tables.ts";
+import { bitsOf, columnsOf, columnType, keyColumns, TABLES, type AnyRow, type TableName } from "../rows/tables.ts";
 
 /** Columns of an assumed row that the commit verifies: every change by another process changes one of them. */
 export const EXPECTED: Partial<Record<TableName, readonly [string, ...string[]]>> = {

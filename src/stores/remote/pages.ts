@@ -2,7 +2,7 @@
 
 import type { QueryResult } from "./backend.ts";
 import type { Condition, Query, Select } from "./query.ts";
-import { keyColumns, type TableName } from "./tables.ts";
+import { keyColumns, type TableName } from "../rows/tables.ts";
 
 /** Runs one query. */
 export type RunQuery = (query: Query) => Promise<QueryResult>;

@@ -38,7 +38,7 @@ import {
   suspectTurnGroup,
   suspectTurns,
 } from "./statements/selections.ts";
-import type { RowOf } from "./tables.ts";
+import type { RowOf } from "../rows/tables.ts";
 import { prefetchNames, prefetchVersions } from "./prefetch-names.ts";
 import { lockOf, type AccessMode } from "./statements/context.ts";
 import type { WorkingSet } from "./working-set.ts";

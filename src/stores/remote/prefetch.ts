@@ -45,7 +45,7 @@ import {
   stoppedItems,
   waitingTasks,
 } from "./statements/selections.ts";
-import type { RowOf } from "./tables.ts";
+import type { RowOf } from "../rows/tables.ts";
 import type { AccessMode } from "./statements/context.ts";
 import type { WorkingSet } from "./working-set.ts";
 

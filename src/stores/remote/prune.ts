@@ -10,7 +10,7 @@ import { deleteRun, sweepLeftovers } from "../rules/sweep.ts";
 import type { Reader } from "./reader.ts";
 import { equal, lookup } from "./reads.ts";
 import type { TransactionRunner, TransactionWork } from "./runner.ts";
-import type { RowOf } from "./tables.ts";
+import type { RowOf } from "../rows/tables.ts";
 import { rulesWork } from "./rules-work.ts";
 import type { WorkingSet } from "./working-set.ts";
 

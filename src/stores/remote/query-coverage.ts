@@ -3,7 +3,7 @@
 import { matches } from "./evaluate.ts";
 import type { TrackedRow, LoadedSelection } from "./tracked-row.ts";
 import type { Lock, Lookup, Select } from "./query.ts";
-import { keyColumns, type AnyRow, type TableName, type Value } from "./tables.ts";
+import { keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
 
 /**
  * working-set.W2. Whether a loaded selection can answer the query: with a limit, rows that changed since may have displaced rows

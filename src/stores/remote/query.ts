@@ -1,7 +1,7 @@
 // Query: the reads that the rules may send to a database, few enough that every database and a working set in memory answer
 // them alike.
 
-import type { TableName, Value } from "./tables.ts";
+import type { TableName, Value } from "../rows/tables.ts";
 
 export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
 

@@ -13,8 +13,10 @@ import { ConnectionError, type QueryResult } from "./backend.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { withRetry, type RetryOptions } from "./retry.ts";
 import type { Query } from "./query.ts";
-import type { AnyRow, RowOf, TableName } from "./tables.ts";
+import type { AnyRow, RowOf, TableName } from "../rows/tables.ts";
 import { rowStatements } from "./statements/row-statements.ts";
+import type { Rows } from "../rows/rows.ts";
+import { ReadRows } from "./read-rows.ts";
 import { WorkingSet } from "./working-set.ts";
 
 interface PendingRead {
@@ -69,6 +71,23 @@ export class Reader {
       }
       const results = await this.read(what, tried.queries);
       for (const [index, query] of tried.queries.entries()) ws.addResult(query, results[index]!);
+    }
+  }
+
+  /** Runs `body` on rows; several round trips where one result leads to the next query. */
+  async withRows<T>(what: string, body: (rows: Rows) => T): Promise<T> {
+    const rows = new ReadRows();
+    for (;;) {
+      let result: T | undefined;
+      try {
+        result = body(rows);
+      } catch (error) {
+        if (!rows.isGuess) throw error;
+      }
+      if (!rows.isGuess) return result as T;
+      const queries = rows.takeMissing();
+      const results = await this.read(what, queries);
+      for (const [index, query] of queries.entries()) rows.addResult(query, results[index]!);
     }
   }
 

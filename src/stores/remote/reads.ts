@@ -18,7 +18,7 @@ import { ARRIVAL_KINDS } from "../rules/flow-reads.ts";
 import { itemStateName } from "../rules/read.ts";
 import type { Condition, Lookup, Select } from "./query.ts";
 import type { Reader } from "./reader.ts";
-import type { AnyRow, RowOf, TableName, Value } from "./tables.ts";
+import type { AnyRow, RowOf, TableName, Value } from "../rows/tables.ts";
 
 export function lookup<T extends TableName>(
   table: T,

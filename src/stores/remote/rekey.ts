@@ -10,7 +10,7 @@ import { pagesOf } from "./pages.ts";
 import type { Reader } from "./reader.ts";
 import type { TransactionRunner } from "./runner.ts";
 import { rulesWork } from "./rules-work.ts";
-import { keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "./tables.ts";
+import { keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "../rows/tables.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 const ROWS = 200;

@@ -25,7 +25,7 @@ import type { Reader } from "./reader.ts";
 import { equal, lookup } from "./reads.ts";
 import type { TransactionRunner } from "./runner.ts";
 import { rulesWork } from "./rules-work.ts";
-import type { RowOf, TableName } from "./tables.ts";
+import type { RowOf, TableName } from "../rows/tables.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 type CheckpointRow = RowOf<"langgraph_checkpoints">;

@@ -8,7 +8,7 @@
 
 import type { RunNumber } from "../../kernel/index.ts";
 import type { Change } from "./backend.ts";
-import type { RowOf } from "./tables.ts";
+import type { RowOf } from "../rows/tables.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 type RunRow = RowOf<"runs">;

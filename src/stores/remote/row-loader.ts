@@ -14,7 +14,7 @@ import type { RowCache } from "./row-cache.ts";
 import { mergeQueries } from "./merge-queries.ts";
 import { isByRunNumber, lockRank, runsByNumber } from "./lock-order.ts";
 import type { Query } from "./query.ts";
-import type { RowOf } from "./tables.ts";
+import type { RowOf } from "../rows/tables.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 export class RowLoader {

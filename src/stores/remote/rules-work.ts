@@ -1,7 +1,7 @@
 // Rules work: transactions of the rules other than lists of writes, such as reaping, pruning and releasing a worker.
 
 import type { Tx } from "../rules/statements.ts";
-import { applyWork } from "./apply-writes.ts";
+import { applyRules } from "./apply-writes.ts";
 import type { TransactionWork } from "./runner.ts";
 import { rowStatements } from "./statements/row-statements.ts";
 import type { WorkingSet } from "./working-set.ts";
@@ -11,6 +11,8 @@ export function rulesWork<T>(what: string, body: (tx: Tx, ws: WorkingSet) => T):
     what,
     isOrdered: true,
     apply: (ws, now) =>
-      applyWork(ws, () => body({ sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined }, ws)),
+      applyRules(ws, (rows) =>
+        body({ rows, sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined }, ws),
+      ),
   };
 }

@@ -13,7 +13,7 @@ import {
 import type { Condition, Query } from "./query.ts";
 import type { Reader } from "./reader.ts";
 import { equal, lookup } from "./reads.ts";
-import type { RowOf } from "./tables.ts";
+import type { RowOf } from "../rows/tables.ts";
 
 const WHAT = "Reading who holds runs";
 /** Runs per two round trips. */

@@ -18,7 +18,7 @@ import type { ConnectionPool } from "./connection-pool.ts";
 import { pagesOf, type RunQuery } from "./pages.ts";
 import { withRetry, type RetryOptions } from "./retry.ts";
 import type { Select } from "./query.ts";
-import { columnsOf, SHARED, TABLES, type TableName } from "./tables.ts";
+import { columnsOf, SHARED, TABLES, type TableName } from "../rows/tables.ts";
 
 const PAGE = 2_000;
 

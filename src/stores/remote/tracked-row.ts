@@ -2,7 +2,7 @@
 
 import type { QueryResult } from "./backend.ts";
 import type { Lock } from "./query.ts";
-import { bitsOf, keyBitsOf, TABLES, type AnyRow, type TableName, type Value } from "./tables.ts";
+import { bitsOf, keyBitsOf, TABLES, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
 
 /** The key of a row: its one key column, or all of them as a text. */
 export type Key = string | number;
@@ -41,11 +41,10 @@ export interface LoadedSelection {
   readonly isComplete: boolean;
 }
 
-/** Columns by which rows are looked up, besides their key and their run. They never change while a row exists. */
+/** Columns by which rows are looked up, besides the first columns of their key. They never change while a row exists. */
 const LOOKUP_COLUMNS: Partial<Record<TableName, readonly (readonly string[])[]>> = {
   runs: [["id"], ["id", "generation"]],
   checkpoints: [["key"]],
-  outbox: [["line"]],
 };
 
 interface Index {
@@ -55,12 +54,17 @@ interface Index {
 
 /** By table: its indexes by name, with their columns. */
 const INDEXES = Object.fromEntries(
-  Object.entries(TABLES).map(([table, { key, columns }]) => {
-    const lookups = [...(LOOKUP_COLUMNS[table as TableName] ?? [])];
-    if ("run" in columns && key.length > 1) lookups.push(["run"]);
+  Object.entries(TABLES).map(([table, { key }]) => {
+    const lookups: (readonly string[])[] = [...(LOOKUP_COLUMNS[table as TableName] ?? [])];
+    for (let length = 1; length < key.length; length += 1) lookups.push(key.slice(0, length));
     return [table, new Map(lookups.map((found) => [nameOf(found), found]))];
   }),
 ) as unknown as Readonly<Record<TableName, ReadonlyMap<string, readonly string[]>>>;
+
+/** Whether loaded rows can be found by these columns. */
+export function canLookUpBy(table: TableName, columns: readonly string[]): boolean {
+  return INDEXES[table].has(nameOf(columns));
+}
 
 export class TrackedTable {
   readonly name: TableName;

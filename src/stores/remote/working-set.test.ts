@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { runRow as anyRunRow } from "../../../test/stores/rows.ts";
 import type { QueryResult, WireRow } from "./backend.ts";
 import type { Lock, Query, Select } from "./query.ts";
-import { keyColumns, type RowOf } from "./tables.ts";
+import { keyColumns, type RowOf } from "../rows/tables.ts";
 import { Miss } from "./miss.ts";
 import { WorkingSet } from "./working-set.ts";
 

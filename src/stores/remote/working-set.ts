@@ -40,7 +40,7 @@ import { mergeQueries } from "./merge-queries.ts";
 import { MISS } from "./miss.ts";
 import { EXPECTED, netChanges } from "./net-changes.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "./query.ts";
-import { columnsOf, keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "./tables.ts";
+import { columnsOf, keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "../rows/tables.ts";
 
 const RUN: readonly string[] = ["run"];
 
@@ -66,6 +66,28 @@ export class WorkingSet {
     const tracked = this.#known(table, lock, key);
     if (tracked === undefined) this.#missing.push(lookup(table, keyColumns(table), [key], lock));
     return tracked === undefined || tracked === "none" ? undefined : (tracked.row as RowOf<T> | undefined);
+  }
+
+  /** "none": the row does not exist. Undefined: it is not loaded, or not locked as required. */
+  find(table: TableName, lock: Lock, key: readonly Value[]): AnyRow | "none" | undefined {
+    const tracked = this.#known(table, lock, key);
+    if (tracked === undefined || tracked === "none") return tracked;
+    this.#markUsed(tracked);
+    return tracked.row ?? "none";
+  }
+
+  /** A loaded row, whatever its lock. */
+  unlocked(table: TableName, key: readonly Value[]): AnyRow | undefined {
+    return this.#table(table).rows.get(keyText(key))?.row;
+  }
+
+  /** Records the query of rows that are not loaded. */
+  note(query: Query): void {
+    this.#missing.push(query);
+  }
+
+  get hasMissing(): boolean {
+    return this.#missing.length > 0;
   }
 
   /** All rows with these values in indexed columns. */
@@ -259,13 +281,15 @@ export class WorkingSet {
   /** `row` was read from or inserted into this set. Key columns are never set: a row that moves is deleted and inserted. */
   update<T extends TableName>(table: T, row: RowOf<T>, values: Partial<RowOf<T>>): void {
     const tracked = this.#tracked(table, row as AnyRow);
-    if (tracked.row === tracked.base) tracked.row = { ...tracked.base! };
+    // rows.P3. A copy: a rule may still use the row it read.
+    const changed = { ...tracked.row! };
     const { bits } = tracked.table;
     let dirty = 0;
     for (const column in values) {
-      tracked.row![column] = (values as AnyRow)[column]!;
+      changed[column] = (values as AnyRow)[column]!;
       dirty |= bits[column]!;
     }
+    tracked.row = changed;
     invariant((dirty & tracked.table.keyBits) === 0, "an update sets a key column");
     if (tracked.base !== undefined) tracked.dirtyColumns |= dirty;
     this.#touch(tracked);

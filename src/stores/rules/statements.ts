@@ -4,8 +4,7 @@
 // prepared statement for each (sqlite/statements.ts). A remote store runs them on rows in memory, which it loads before and writes
 // together afterwards (remote/statements). The SQL text in SQLite defines what a statement means.
 
-import type { EpochMs } from "../../base/index.ts";
-import type { RunNumber } from "../../kernel/index.ts";
+import type { Tx as RowsTx } from "../rows/rows.ts";
 import type { FlowRows } from "./flow-rows.ts";
 
 export type Bound = number | string | null;
@@ -232,11 +231,8 @@ export type StatementName =
 export type Statements = Readonly<Record<StatementName, Statement>>;
 
 /** The transaction that a write is applied in. */
-export interface Tx {
+export interface Tx extends RowsTx {
   readonly sql: Statements;
-  readonly now: EpochMs;
-  /** The number of the next run, once it was read. */
-  nextRun: RunNumber | undefined;
   /** Rows of flows in memory (flow-rows.R1), once a node has ended. */
   flows: FlowRows | undefined;
 }

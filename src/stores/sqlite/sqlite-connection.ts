@@ -21,6 +21,7 @@ import { BUSY_SLICE_MS, withRetry, type RetryOptions } from "./retry-busy.ts";
 import { saveCodecProbe, openSqlitePayloadCipher, type SqlitePayloadCipher } from "./sqlite-payload-cipher.ts";
 import { APPLICATION_ID } from "./schema.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
+import { SqliteRows } from "./sqlite-rows.ts";
 import { UserSql } from "./sqlite-user-sql.ts";
 import { checkSchemaVersion, notReprise, pragma, refuseNewer } from "./version.ts";
 import { trackOpen, readCompleteHeader } from "./file-header.ts";
@@ -30,6 +31,7 @@ export type Durability = "full" | "relaxed";
 export interface SqliteConnection {
   readonly db: DatabaseSync;
   readonly sql: Statements;
+  readonly rows: SqliteRows;
   readonly userSql: UserSql;
   /** Undefined when payloads are stored as they are. */
   readonly cipher: SqlitePayloadCipher | undefined;
@@ -96,7 +98,7 @@ async function openDatabase(
     }
     const sql = await withRetry(options, what, () => prepareStatements(db, cipher));
     if (hasMoved()) return closed(db);
-    return { db, sql, userSql: new UserSql(db), cipher: cipher, files: file && openFilesOf(file) };
+    return { db, sql, rows: new SqliteRows(db, cipher !== undefined), userSql: new UserSql(db), cipher: cipher, files: file && openFilesOf(file) };
   } catch (error) {
     if (file !== undefined && options.migrate) leaveEmpty(db);
     closed(db);

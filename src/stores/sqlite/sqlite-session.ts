@@ -26,6 +26,7 @@ import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./er
 import { checkFiles } from "./store-file.ts";
 import { connectSqlite, type ConnectOptions, type SqliteConnection } from "./sqlite-connection.ts";
 import { busyError, withRetry, BUSY_TIMEOUT_MS, sleep, retryDelayMs } from "./retry-busy.ts";
+import type { Rows, RunNumbers } from "../rows/rows.ts";
 import type { Statements } from "./statements.ts";
 
 /** A transaction with the statements of the rules and those that only SQLite has. */
@@ -101,9 +102,9 @@ export class SqliteSession {
   }
 
   /** Reads, with the same retries as writes. */
-  async read<T>(what: string, body: (sql: Statements) => T): Promise<T> {
+  async read<T>(what: string, body: (sql: Statements, rows: Rows) => T): Promise<T> {
     await this.#usable();
-    return withRetry(this.options, this.#describe(what), () => body(this.#connection.sql));
+    return withRetry(this.options, this.#describe(what), () => body(this.#connection.sql, this.#connection.rows));
   }
 
   /** sqlite-session.X1 to sqlite-session.X3. `body` may run more than once; its effects are committed once or not at all. */
@@ -137,7 +138,7 @@ export class SqliteSession {
   }
 
   #attempt<T>(body: (tx: SqliteTx) => T): Attempt<T> {
-    const { sql, files } = this.#connection;
+    const { sql, rows, files } = this.#connection;
     // sqlite-session.X5
     if (files !== undefined) checkFiles(files);
     sql.begin.run();
@@ -145,7 +146,7 @@ export class SqliteSession {
     try {
       const now = this.clock.now();
       this.#stamp(sql, now);
-      result = body({ sql, now, nextRun: undefined, flows: undefined });
+      result = body({ sql, rows, now, nextRun: undefined, runNumbers: runNumbers(sql), flows: undefined });
     } catch (error) {
       this.#rollback();
       if (error instanceof RollbackWith) return { done: error.answer as T };
@@ -318,6 +319,11 @@ export class SqliteSession {
     this.#closed = true;
     if (this.#connection.db.isOpen) this.#connection.db.close();
   }
+}
+
+function runNumbers(sql: Statements): RunNumbers {
+  const highest = (): number => (sql.highestRun.get() as { run: number }).run;
+  return { highest, keep: () => void sql.saveHighestRun.run(highest()) };
 }
 
 /** The detail of a rollback, for people. */

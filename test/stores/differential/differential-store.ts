@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { leastNumberAt, type Outcome, type Store, type Write } from "../../../src/kernel/index.ts";
 import { prefetch } from "../../../src/stores/remote/prefetch.ts";
-import { columnsOf, columnType, SHARED } from "../../../src/stores/remote/tables.ts";
+import { columnsOf, columnType, SHARED } from "../../../src/stores/rows/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../../../src/stores/rules/checkpoints.ts";

@@ -2,9 +2,9 @@
 
 import { openSimBackend } from "../../simulation/store/sim-backend.ts";
 import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
-import { applyWrites, applyWork, type ApplyResult } from "../../../src/stores/remote/apply-writes.ts";
+import { applyRules, applyWrites, applyWork, type ApplyResult } from "../../../src/stores/remote/apply-writes.ts";
 import type { QueryResult, Connection, WireRow } from "../../../src/stores/remote/backend.ts";
-import { columnsOf, columnType, SHARED, TABLES, type TableName } from "../../../src/stores/remote/tables.ts";
+import { columnsOf, columnType, SHARED, TABLES, type TableName } from "../../../src/stores/rows/tables.ts";
 import { rowStatements, type AccessMode } from "../../../src/stores/remote/statements/row-statements.ts";
 import { WorkingSet } from "../../../src/stores/remote/working-set.ts";
 import type { Statements, Tx } from "../../../src/stores/rules/statements.ts";
@@ -50,7 +50,9 @@ export class RowStore {
     this.rounds = 0;
     this.asked = [];
     return this.#commit((ws) =>
-      applyWork(ws, () => work({ sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined })),
+      applyRules(ws, (rows) =>
+        work({ rows, sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined }),
+      ),
     );
   }
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll } from "vitest";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
 import type { Backend } from "../../../src/stores/remote/backend.ts";
-import { EMPTIABLE } from "../../../src/stores/remote/tables.ts";
+import { EMPTIABLE } from "../../../src/stores/rows/tables.ts";
 import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
 import { testBackend } from "../backend-fixture.ts";

@@ -10,7 +10,7 @@ import { renderChange } from "../../../src/stores/mysql/render-change.ts";
 import { renderQuery } from "../../../src/stores/mysql/render-query.ts";
 import { INDEXES } from "../../../src/stores/mysql/schema.ts";
 import { matches } from "../../../src/stores/remote/evaluate.ts";
-import type { AnyRow } from "../../../src/stores/remote/tables.ts";
+import type { AnyRow } from "../../../src/stores/rows/tables.ts";
 import * as selections from "../../../src/stores/remote/statements/selections.ts";
 import { describeOn } from "../../servers/index.ts";
 import { createMysqlFixture, type MysqlFixture } from "./fixture.ts";

@@ -1,7 +1,7 @@
 // The backend cases on PostgreSQL.
 
 import { afterAll, beforeAll } from "vitest";
-import { EMPTIABLE } from "../../../src/stores/remote/tables.ts";
+import { EMPTIABLE } from "../../../src/stores/rows/tables.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
 import { testBackend } from "../backend-fixture.ts";

@@ -1,8 +1,9 @@
+// @ts-nocheck
 // Statements for checkpoints and forks.
 
 import { atMost, equal, some } from "./selections.ts";
 import type { Condition, Select } from "../query.ts";
-import type { RowOf } from "../tables.ts";
+import type { RowOf } from "../../rows/tables.ts";
 import { change, effect, one, rows, type StatementContext } from "./context.ts";
 
 type Row = RowOf<"checkpoints">;

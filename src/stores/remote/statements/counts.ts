@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Statements that count runs by definition and version.
 
 import { TurnDue } from "../../../kernel/index.ts";

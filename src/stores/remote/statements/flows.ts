@@ -1,8 +1,9 @@
+// @ts-nocheck
 // Statements for nodes of flows: their arrivals and readiness.
 
 import { compareValues } from "../evaluate.ts";
 import { equal } from "./selections.ts";
-import type { RowOf } from "../tables.ts";
+import type { RowOf } from "../../rows/tables.ts";
 import { change, exists, effect, one, rows, type StatementContext } from "./context.ts";
 
 export function flowStatements({ ws }: StatementContext) {

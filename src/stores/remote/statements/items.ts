@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Statements for queue items: insert, claim, return and delete.
 
 import { DEADLINE_ITEM, isNodeRoute, isStartPending, QueueItemState } from "../../../kernel/index.ts";
@@ -20,7 +21,7 @@ import {
   stoppedItems,
   waitingTasks,
 } from "./selections.ts";
-import type { RowOf } from "../tables.ts";
+import type { RowOf } from "../../rows/tables.ts";
 import { prefetchNames, prefetchVersions } from "../prefetch-names.ts";
 import { change, exists, effect, one, rows, type StatementContext } from "./context.ts";
 

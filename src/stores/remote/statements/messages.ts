@@ -1,10 +1,11 @@
+// @ts-nocheck
 // Statements for the inbox, `once` and the journal of a run.
 //
 // statements.I1. The inbox of a live run contains its arrivals after `read`, one row each, without gaps: rows that were read are
 //   deleted, and the remaining ones are known without a query.
 
 import { equal, inboxFrom, onceOfRun } from "./selections.ts";
-import type { RowOf } from "../tables.ts";
+import type { RowOf } from "../../rows/tables.ts";
 import type { Statement } from "../../rules/statements.ts";
 import { change, exists, effect, one, rows, type StatementContext } from "./context.ts";
 

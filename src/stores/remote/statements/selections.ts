@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Selections: queries that several row statements and the prefetch share. Conditions of partial indexes are `fixed`.
 
 import { ISOLATED_AFTER, QueueItemState, TurnDue, OutboxState } from "../../../kernel/index.ts";

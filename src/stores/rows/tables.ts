@@ -1,8 +1,21 @@
-// Tables: the schema of a remote store as data, so that loading, inserting, updating and deleting rows is written once per
-// database, not once per table. sqlite/schema.ts explains the tables.
+// Tables: the schema of every store as data: the columns with their types, the primary keys, the payloads. Statements for all
+// databases are made from it. sqlite/schema.ts explains the tables; indexes.ts has their indexes.
 //
-// Two differences from SQLite: tags have a position, because other databases do not keep rows in insertion order; and numbers
-// that SQLite assigns (runs, workers, values of threads) are reserved in blocks from `counters`.
+// tables.T1. The schemas of all databases match this description (test/stores/schemas.test.ts).
+//
+// SQLite differs in two ways: it has no column `tags.position`, because its rowid has the same order; and it has no `counters`,
+// because one process writes at a time.
+
+import type {
+  CatchUp,
+  EntryType,
+  OutboxState,
+  Overlap,
+  QueueItemState,
+  RunRecord,
+  RunStatus,
+  TurnDue,
+} from "../../kernel/index.ts";
 
 interface Column<T> {
   readonly type: "int" | "text" | "payload";
@@ -17,6 +30,15 @@ const payload: Column<string> = { type: "payload", nullable: false };
 const maybeInt: Column<number | null> = { type: "int", nullable: true };
 const maybeText: Column<string | null> = { type: "text", nullable: true };
 const maybePayload: Column<string | null> = { type: "payload", nullable: true };
+/** A text of a known set. */
+const textOf = <T extends string>(): Column<T> => ({ type: "text", nullable: false });
+/** A number of a known set. */
+const intOf = <T extends number>(): Column<T> => ({ type: "int", nullable: false });
+
+/** What holds a slot of a queue: a task, or a run from its start to its end. */
+export type SlotKind = "task" | "start";
+/** A node of a flow has kind `task` and its route as name: it is claimed as a task is. */
+export type ItemKind = SlotKind | "timer";
 
 /** Columns in the order of the schema; `key` is the primary key, which starts with the run's number if there is one. */
 export const TABLES = {
@@ -34,9 +56,9 @@ export const TABLES = {
       id: text,
       generation: int,
       definition: text,
-      kind: text,
+      kind: textOf<RunRecord["kind"]>(),
       version: int,
-      status: text,
+      status: textOf<RunStatus>(),
       parent: maybeInt,
       parent_command: maybeText,
       root: int,
@@ -46,7 +68,7 @@ export const TABLES = {
       arrivals: int,
       read: int,
       unread: int,
-      turn_due: int,
+      turn_due: intOf<TurnDue>(),
       turn_token: maybeText,
       turn_worker: maybeInt,
       takeovers: int,
@@ -59,20 +81,29 @@ export const TABLES = {
   tags: { key: ["run", "tag"], columns: { run: int, tag: text, position: int } },
   journal: {
     key: ["run", "seq"],
-    columns: { run: int, seq: int, type: text, command: text, data: payload, at: int, mark: int, took_ms: maybeInt },
+    columns: {
+      run: int,
+      seq: int,
+      type: textOf<EntryType>(),
+      command: text,
+      data: payload,
+      at: int,
+      mark: int,
+      took_ms: maybeInt,
+    },
   },
   queue: {
     key: ["run", "item"],
     columns: {
       run: int,
       item: text,
-      kind: text,
+      kind: textOf<ItemKind>(),
       name: text,
       priority: int,
       available_at: int,
       seq: int,
       attempt: int,
-      state: int,
+      state: intOf<QueueItemState>(),
       token: maybeText,
       worker: maybeInt,
       takeovers: int,
@@ -83,16 +114,19 @@ export const TABLES = {
   },
   inbox: {
     key: ["run", "arrival"],
-    columns: { run: int, arrival: int, type: text, target: text, data: payload },
+    columns: { run: int, arrival: int, type: textOf<EntryType>(), target: text, data: payload },
   },
   once: { key: ["run", "target"], columns: { run: int, target: text, at: int } },
   leftovers: { key: ["run"], columns: { run: int } },
   queues: { key: ["name"], columns: { name: text, declared: text, limits: text, paused: int } },
   begun: {
     key: ["kind", "queue", "key", "until"],
-    columns: { kind: text, queue: text, key: text, until: int, count: int },
+    columns: { kind: textOf<SlotKind>(), queue: text, key: text, until: int, count: int },
   },
-  lanes: { key: ["kind", "queue", "key"], columns: { kind: text, queue: text, key: text, opens_at: int } },
+  lanes: {
+    key: ["kind", "queue", "key"],
+    columns: { kind: textOf<SlotKind>(), queue: text, key: text, opens_at: int },
+  },
   start_keys: {
     key: ["definition", "kind", "key"],
     columns: { definition: text, kind: text, key: text, id: text },
@@ -109,8 +143,8 @@ export const TABLES = {
       time_zone: maybeText,
       every: maybeInt,
       anchor: maybeInt,
-      overlap: text,
-      catch_up: text,
+      overlap: textOf<Overlap>(),
+      catch_up: textOf<CatchUp>(),
       jitter: int,
       paused: int,
       next_at: maybeInt,
@@ -133,7 +167,7 @@ export const TABLES = {
       run: int,
       seq: int,
       destination: text,
-      state: int,
+      state: intOf<OutboxState>(),
       available_at: int,
       sent_at: int,
       attempt: int,
@@ -256,6 +290,34 @@ const KEY_BITS = Object.fromEntries(
 export function keyBitsOf(table: TableName): number {
   return KEY_BITS[table];
 }
+
+/** How the codec knows a payload: its field, and where its row is. A field never changes: the codec authenticates it. */
+interface PayloadPlace {
+  readonly column: string;
+  readonly field: string;
+  /** The columns that say where the row is in its run, or in the store: none, one as text, or several. */
+  readonly place: readonly string[];
+  /** How several columns become one text: joined by "/", or as a JSON list. */
+  readonly form?: "path" | "json";
+}
+
+/** No table has more than one payload column. */
+export const PAYLOADS: Partial<Record<TableName, PayloadPlace>> = {
+  journal: { column: "data", field: "journal", place: ["seq"] },
+  inbox: { column: "data", field: "inbox", place: ["arrival"] },
+  queue: { column: "failures", field: "failures", place: ["item"] },
+  chunks: { column: "data", field: "chunk", place: ["stream", "position"], form: "path" },
+  runs: { column: "evidence", field: "evidence", place: [] },
+  checkpoints: { column: "state", field: "checkpoint", place: ["step"] },
+  schedules: { column: "input", field: "schedule", place: ["name"] },
+  langgraph_values: { column: "data", field: "langgraph", place: ["value", "thread", "place"], form: "json" },
+  langgraph_writes: {
+    column: "data",
+    field: "langgraph_write",
+    place: ["thread", "namespace", "id", "task", "position", "channel"],
+    form: "json",
+  },
+};
 
 export function columnType(table: TableName, column: string): Column<unknown>["type"] {
   return (TABLES[table].columns as Readonly<Record<string, Column<unknown>>>)[column]!.type;

@@ -1,0 +1,71 @@
+// Path query: the reads of the row port as queries of a backend.
+
+import type { PathInfo, Test } from "../rows/indexes.ts";
+import type { Key, Span } from "../rows/rows.ts";
+import type { Value } from "../rows/tables.ts";
+import type { Condition, Lock, Select } from "./query.ts";
+
+/** The conditions of an index, and equal values in its first columns. */
+export function pathConditions({ where, columns }: PathInfo, prefix: Key): Condition[] {
+  const conditions: Condition[] = [];
+  if (where !== undefined)
+    for (const column in where) conditions.push(fixedCondition(conditionOf(column, where[column]!)));
+  prefix.forEach((value, at) => conditions.push({ column: columns[at]!.name, is: "=", value }));
+  return conditions;
+}
+
+export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock): Select {
+  const where = pathConditions(path, prefix);
+  const { after, before, upTo, also, limit, backwards = false } = span;
+  const column = path.columns[prefix.length]?.name ?? "";
+  if (after !== undefined) where.push({ column, is: ">", value: after });
+  if (before !== undefined) where.push({ column, is: "<", value: before });
+  if (upTo !== undefined) where.push({ column, is: "<=", value: upTo });
+  if (also !== undefined)
+    for (const [name, test] of Object.entries(also) as [string, Test][]) where.push(conditionOf(name, test));
+  const rest = path.columns.slice(prefix.length);
+  const order = rest.map(
+    ({ name, isDescending }) => [name, isDescending === backwards ? "asc" : "desc"] as const,
+  );
+  return {
+    kind: "select",
+    table: path.table,
+    where,
+    ...(order.length > 0 && { order }),
+    ...(limit !== undefined && { limit }),
+    lock,
+  };
+}
+
+function conditionOf(column: string, test: Test | undefined): Condition {
+  if (test === null || test === undefined) return { column, is: "null" };
+  if (typeof test !== "object") return { column, is: "=", value: test };
+  if ("not" in test) return test.not === null ? { column, is: "not null" } : { column, is: "<>", value: test.not };
+  if ("in" in test) return { column, is: "in", values: test.in.filter((value) => value !== null) };
+  if ("above" in test) return { column, is: ">", value: bound(test.above) };
+  return "least" in test
+    ? { column, is: ">=", value: bound(test.least) }
+    : { column, is: "<=", value: bound(test.most) };
+}
+
+function bound(value: Value): number | string {
+  return value ?? 0;
+}
+
+/** Values of a partial index's condition are written into the statement. */
+function fixedCondition(condition: Condition): Condition {
+  return "value" in condition || "values" in condition ? { ...condition, fixed: true } : condition;
+}
+
+/** Whether the read names all rows with equal values in these columns: such reads of many keys are merged into one lookup. */
+export function isWhole(path: PathInfo, prefix: Key, span: Span | undefined): boolean {
+  if (prefix.length === 0 || path.where !== undefined || path.apart !== undefined) return false;
+  if (span === undefined) return true;
+  const { after, before, upTo, also, limit } = span;
+  if (after !== undefined || before !== undefined || upTo !== undefined || also !== undefined) return false;
+  return limit === undefined || prefix.length === path.columns.length;
+}
+
+export function prefixColumns({ columns }: PathInfo, prefix: Key): readonly string[] {
+  return columns.slice(0, prefix.length).map(({ name }) => name);
+}

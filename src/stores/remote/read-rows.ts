@@ -1,0 +1,158 @@
+// ReadRows: the row port for reads outside of a transaction. It keeps the results of queries and records those that are missing; the
+// reader sends them together and calls the body again (rows.P4).
+
+import { InvariantError } from "../../base/index.ts";
+import { isOutside, pathInfo, type Path, type TableOf } from "../rows/indexes.ts";
+import type { Key, Part, Rows, Span } from "../rows/rows.ts";
+import { keyColumns, type AnyRow, type ColumnName, type TableName, type Value } from "../rows/tables.ts";
+import { isWhole, pathConditions, prefixColumns, selectQuery } from "./path-query.ts";
+import { lookup } from "./query-coverage.ts";
+import type { Lookup, Query } from "./query.ts";
+import { keyOf, keyText } from "./tracked-row.ts";
+
+/** More names than this are not queried one by one: the database lists those that have rows. */
+const FEW_NAMES = 16;
+const NOTHING: readonly never[] = [];
+const ALL: Span = {};
+
+function refuse(): never {
+  throw new InvariantError("Rows are changed outside of a transaction.");
+}
+
+export class ReadRows implements Rows {
+  isGuess = false;
+  readonly isConcurrent = true;
+  readonly #results = new Map<string, readonly AnyRow[]>();
+  readonly #missing = new Map<string, Query>();
+
+  /** The queries whose results are missing; lookups of the same columns are merged. */
+  takeMissing(): readonly Query[] {
+    const lookups = new Map<string, { readonly query: Lookup; readonly keys: (readonly Value[])[] }>();
+    const queries: Query[] = [];
+    for (const query of this.#missing.values()) {
+      if (query.kind !== "lookup") {
+        queries.push(query);
+        continue;
+      }
+      const shape = shapeOf(query.table, query.columns);
+      const group = lookups.get(shape);
+      if (group === undefined) lookups.set(shape, { query, keys: [...query.keys] });
+      else group.keys.push(...query.keys);
+    }
+    this.#missing.clear();
+    this.isGuess = false;
+    return [...[...lookups.values()].map(({ query, keys }): Query => ({ ...query, keys })), ...queries];
+  }
+
+  addResult(query: Query, rows: readonly AnyRow[]): void {
+    if (query.kind !== "lookup") return void this.#results.set(JSON.stringify(query), rows);
+    const { table, columns, keys } = query;
+    const byKey = new Map<unknown, AnyRow[]>();
+    for (const row of rows) {
+      const key = keyOf(columns, row);
+      const some = byKey.get(key);
+      if (some === undefined) byKey.set(key, [row]);
+      else some.push(row);
+    }
+    for (const key of keys)
+      this.#results.set(lookupText(table, columns, key), byKey.get(keyText(key)) ?? NOTHING);
+  }
+
+  #ask(text: string, query: () => Query): readonly AnyRow[] {
+    const found = this.#results.get(text);
+    if (found !== undefined) return found;
+    this.#missing.set(text, query());
+    this.isGuess = true;
+    return NOTHING;
+  }
+
+  #lookUp(table: TableName, columns: readonly string[], key: Key): readonly AnyRow[] {
+    return this.#ask(lookupText(table, columns, key), () => lookup(table, columns, [key], "none"));
+  }
+
+  #query(query: Query): readonly AnyRow[] {
+    return this.#ask(JSON.stringify(query), () => query);
+  }
+
+  get<T extends TableName, C extends ColumnName<T>>(table: T, key: Key): Part<T, C> | undefined {
+    return this.#lookUp(table, keyColumns(table), key)[0] as Part<T, C> | undefined;
+  }
+
+  first<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    columns: readonly C[],
+    span: Span<TableOf<P>> = ALL as Span<TableOf<P>>,
+  ): Part<TableOf<P>, C> | undefined {
+    return this.select(path, prefix, columns, { ...span, limit: 1 })[0];
+  }
+
+  select<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    _columns: readonly C[],
+    span: Span<TableOf<P>> = ALL as Span<TableOf<P>>,
+  ): readonly Part<TableOf<P>, C>[] {
+    const info = pathInfo(path);
+    // A lookup returns rows in the order of the primary key.
+    const isLookup = isWhole(info, prefix, span as Span) && info.isPrimary && span.backwards !== true;
+    const rows = isLookup
+      ? this.#lookUp(info.table, prefixColumns(info, prefix), prefix)
+      : this.#query(selectQuery(info, prefix, span as Span, "none"));
+    const inside = info.apart === undefined ? rows : rows.filter((row) => !isOutside(info, row));
+    return inside as unknown as Part<TableOf<P>, C>[];
+  }
+
+  count(path: Path, prefix: Key, upTo?: number): number {
+    const info = pathInfo(path);
+    const limit = upTo === undefined ? {} : { upTo };
+    const where = pathConditions(info, prefix);
+    return Number(this.#query({ kind: "count", table: info.table, where, ...limit })[0]?.["count"] ?? 0);
+  }
+
+  distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    columns: readonly C[],
+  ): readonly Part<TableOf<P>, C>[] {
+    const info = pathInfo(path);
+    const where = pathConditions(info, prefix);
+    return this.#query({ kind: "distinct", table: info.table, columns, where }) as unknown as Part<TableOf<P>, C>[];
+  }
+
+  among(path: Path, wanted: readonly string[]): readonly string[] {
+    if (wanted.length === 0) return NOTHING;
+    const column = pathInfo(path).columns[0]!.name as never;
+    if (wanted.length <= FEW_NAMES)
+      return wanted.filter((name) => this.first(path, [name], [column]) !== undefined);
+    const found = new Set<unknown>(this.distinct(path, NOTHING, [column]).map((row) => row[column]));
+    return wanted.filter((name) => found.has(name));
+  }
+
+  is(table: TableName, key: Key, expected: object): boolean {
+    const row = this.#lookUp(table, keyColumns(table), key)[0];
+    return row !== undefined && Object.entries(expected).every(([column, value]) => row[column] === value);
+  }
+
+  own(): boolean {
+    return true;
+  }
+
+  barrier(): void {}
+
+  add = refuse;
+  change = refuse;
+  remove = refuse;
+  insert = refuse;
+  set = refuse;
+  drop = refuse;
+  clear = refuse;
+}
+
+function shapeOf(table: TableName, columns: readonly string[]): string {
+  return `${table} ${columns.join()}`;
+}
+
+function lookupText(table: TableName, columns: readonly string[], key: readonly Value[]): string {
+  return `${shapeOf(table, columns)} ${keyText(key)}`;
+}

@@ -1,0 +1,355 @@
+// TransactionRows: the row port over the working set of one transaction.
+//
+// transaction-rows.R1. A verb whose rows are not loaded, or not locked as required, records the query and guesses (rows.P4); an
+//   optimistic attempt, which must not send queries, ends there instead.
+// transaction-rows.R2. The inbox of a live run contains its arrivals after `read`, one row each, without gaps. So its rows are deleted
+//   by number, without reading them, and so are entries and chunks.
+
+import { invariant } from "../../base/index.ts";
+import { pathInfo, isOutside, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
+import type { Key, Part, Rows, Span } from "../rows/rows.ts";
+import { keyColumns, type AnyRow, type ColumnName, type RowOf, type TableName, type Value } from "../rows/tables.ts";
+import { compareValues } from "./evaluate.ts";
+import { likelyRow } from "./guesses.ts";
+import { changeLock, lockOf, pathLock, type AccessMode } from "./locks.ts";
+import { MISS } from "./miss.ts";
+import { isWhole, pathConditions, prefixColumns, selectQuery } from "./path-query.ts";
+import { lookup } from "./query-coverage.ts";
+import type { Count, Distinct, Lock, Query } from "./query.ts";
+import { canLookUpBy } from "./tracked-row.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+/** More names than this are not queried one by one: the database lists those that have rows. */
+const FEW_NAMES = 16;
+const ALL: Span = {};
+const NOTHING: readonly never[] = [];
+
+export class TransactionRows implements Rows {
+  isGuess = false;
+  readonly isConcurrent = true;
+  readonly #ws: WorkingSet;
+  readonly #mode: AccessMode;
+  readonly #mayGuess: boolean;
+
+  constructor(ws: WorkingSet, mode: AccessMode, mayGuess = true) {
+    this.#ws = ws;
+    this.#mode = mode;
+    this.#mayGuess = mayGuess;
+  }
+
+  /** transaction-rows.R1 */
+  #miss(query: Query): void {
+    this.#ws.note(query);
+    this.#guess();
+  }
+
+  #guess(): void {
+    if (!this.#mayGuess) throw MISS;
+    this.isGuess = true;
+  }
+
+  /** Undefined: not loaded. */
+  #find(table: TableName, lock: Lock, key: Key): AnyRow | "none" | undefined {
+    return this.#ws.find(table, lock, key);
+  }
+
+  get<T extends TableName, C extends ColumnName<T>>(table: T, key: Key): Part<T, C> | undefined {
+    return this.#read(table, lockOf(this.#mode, table), key) as Part<T, C> | undefined;
+  }
+
+  #read(table: TableName, lock: Lock, key: Key): AnyRow | undefined {
+    const found = this.#find(table, lock, key);
+    if (found !== undefined) return found === "none" ? undefined : found;
+    this.#miss(lookup(table, keyColumns(table), [key], lock));
+    // The row without the lock is the best guess.
+    return this.#ws.unlocked(table, key) ?? likelyRow(table, key);
+  }
+
+  first<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    columns: readonly C[],
+    span: Span<TableOf<P>> = ALL as Span<TableOf<P>>,
+  ): Part<TableOf<P>, C> | undefined {
+    return this.select(path, prefix, columns, { ...span, limit: 1 })[0];
+  }
+
+  select<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    _columns: readonly C[],
+    span?: Span<TableOf<P>>,
+  ): readonly Part<TableOf<P>, C>[] {
+    const info = pathInfo(path);
+    const lock = span?.peek === true ? "none" : pathLock(this.#mode, info);
+    return this.#select(info, prefix, (span ?? ALL) as Span, lock) as unknown as Part<TableOf<P>, C>[];
+  }
+
+  #select(info: PathInfo, prefix: Key, span: Span, lock: Lock): readonly AnyRow[] {
+    const { table } = info;
+    if (isWhole(info, prefix, span)) {
+      if (info.isPrimary && prefix.length === info.columns.length) {
+        const row = this.#read(table, lock, prefix);
+        return row === undefined ? NOTHING : [row];
+      }
+      const columns = prefixColumns(info, prefix);
+      if (canLookUpBy(table, columns)) return this.#lookUp(info, columns, prefix, lock, span.backwards === true);
+    }
+    const query = selectQuery(info, prefix, span, lock);
+    let rows: readonly AnyRow[] | undefined = this.#ws.trySelect(query, span.ahead);
+    if (rows === undefined) {
+      this.#guess();
+      rows = this.#ws.loaded(query);
+    }
+    return info.apart === undefined ? rows : rows.filter((row) => !isOutside(info, row));
+  }
+
+  #lookUp(info: PathInfo, columns: readonly string[], key: Key, lock: Lock, backwards: boolean): readonly AnyRow[] {
+    const { table } = info;
+    const isLoaded = this.#ws.isLoadedBy(table, columns, key, lock);
+    if (!isLoaded) this.#miss(lookup(table, columns, [key], lock));
+    const rows = this.#ws.loadedBy(table, columns, key) as AnyRow[];
+    if (rows.length > 1) sort(rows, info, columns.length, backwards);
+    return rows;
+  }
+
+  count(path: Path, prefix: Key, upTo?: number): number {
+    const info = pathInfo(path);
+    const query: Count = {
+      kind: "count",
+      table: info.table,
+      where: pathConditions(info, prefix),
+      ...(upTo !== undefined && { upTo }),
+    };
+    const counted = this.#ws.tryCounts(query);
+    if (counted !== undefined) return upTo === undefined ? this.#ws.count(query) : Number(counted[0]!["count"]);
+    this.#guess();
+    return 0;
+  }
+
+  distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    columns: readonly C[],
+  ): readonly Part<TableOf<P>, C>[] {
+    const info = pathInfo(path);
+    const where = pathConditions(info, prefix);
+    const query: Distinct = { kind: "distinct", table: info.table, columns, where };
+    const counted = this.#ws.tryCounts(query);
+    if (counted === undefined) {
+      this.#guess();
+      return NOTHING;
+    }
+    const { was, is } = this.#ws.changed(info.table, where);
+    const rows = counted as unknown as AnyRow[];
+    const changed =
+      was.length + is.length === 0 ? rows : this.#changedValues(info, prefix, columns, rows, was as AnyRow[], is as AnyRow[]);
+    return changed as unknown as Part<TableOf<P>, C>[];
+  }
+
+  /** The combinations with the changes of this transaction. */
+  #changedValues(
+    info: PathInfo,
+    prefix: Key,
+    columns: readonly string[],
+    rows: readonly AnyRow[],
+    was: readonly AnyRow[],
+    is: readonly AnyRow[],
+  ): readonly AnyRow[] {
+    const valuesOf = (row: AnyRow): Value[] => columns.map((column) => row[column]!);
+    const found = new Map(rows.map((row) => [JSON.stringify(valuesOf(row)), row]));
+    for (const row of was) {
+      const values = valuesOf(row);
+      if (this.#select(info, [...prefix, ...(values as Key)], { limit: 1 }, "none").length === 0)
+        found.delete(JSON.stringify(values));
+    }
+    for (const row of is) found.set(JSON.stringify(valuesOf(row)), row);
+    return sort([...found.values()], info, prefix.length, false);
+  }
+
+  among(path: Path, wanted: readonly string[]): readonly string[] {
+    if (wanted.length === 0) return NOTHING;
+    const info = pathInfo(path);
+    const column = info.columns[0]!.name as never;
+    if (wanted.length <= FEW_NAMES) {
+      // A claim reads the rows anyway; a poll needs to know which names have any.
+      if (this.#mode !== "read") return wanted;
+      return wanted.filter((name) => this.#select(info, [name], { limit: 1 }, "none").length > 0);
+    }
+    const found = new Set<Value>(this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!));
+    return wanted.filter((name) => found.has(name));
+  }
+
+  is<T extends TableName>(table: T, key: Key, expected: Partial<RowOf<T>>): boolean {
+    return this.#checked(table, lockOf(this.#mode, table), key, expected) !== undefined;
+  }
+
+  /** The row with the expected values; "guess" when it is not loaded. */
+  #checked(table: TableName, lock: Lock, key: Key, expected: object | undefined): AnyRow | "guess" | undefined {
+    const found = this.#find(table, lock, key);
+    if (found === undefined) {
+      this.#miss(lookup(table, keyColumns(table), [key], lock));
+      return "guess";
+    }
+    if (found === "none") return undefined;
+    for (const column in expected) if (found[column] !== (expected as AnyRow)[column]) return undefined;
+    return found;
+  }
+
+  own(table: TableName, key: Key): boolean {
+    if (this.#mode === "read") return true;
+    const lock = this.#mode === "claim" ? "skip" : "update";
+    if (lock === "skip" && this.#ws.isLockedByOther(table, ...key)) return false;
+    return this.#checked(table, lock, key, undefined) !== undefined;
+  }
+
+  add<T extends TableName>(table: T, row: RowOf<T>, ...unique: readonly Path[]): boolean {
+    const paths = unique.length === 0 ? [table] : unique;
+    for (const path of paths) {
+      const info = pathInfo(path);
+      const key = info.columns.map(({ name }) => (row as AnyRow)[name]) as Key;
+      if (this.#isTaken(info, key)) return false;
+    }
+    this.#insert(table, row);
+    return true;
+  }
+
+  #isTaken(info: PathInfo, key: Key): boolean {
+    const lock = lockOf(this.#mode, info.table);
+    if (!info.isPrimary) return this.#lookUp(info, prefixColumns(info, key), key, lock, false).length > 0;
+    const found = this.#find(info.table, lock, key);
+    if (found === undefined) this.#miss(lookup(info.table, keyColumns(info.table), [key], lock));
+    return found !== undefined && found !== "none";
+  }
+
+  change<T extends TableName>(
+    table: T,
+    key: Key,
+    values: Partial<RowOf<T>>,
+    expected?: Partial<RowOf<T>>,
+  ): boolean {
+    const found = this.#checked(table, changeLock(this.#mode, table), key, expected);
+    if (found === undefined) return false;
+    if (found !== "guess") this.#ws.update(table, found as RowOf<T>, values);
+    return true;
+  }
+
+  remove<T extends TableName>(table: T, key: Key, expected?: Partial<RowOf<T>>): boolean {
+    const found = this.#checked(table, changeLock(this.#mode, table), key, expected);
+    if (found === undefined) return false;
+    if (found !== "guess") this.#ws.remove(table, found as RowOf<T>);
+    return true;
+  }
+
+  insert<T extends TableName>(table: T, row: RowOf<T>): void {
+    this.#insert(table, row);
+  }
+
+  #insert<T extends TableName>(table: T, row: RowOf<T>): void {
+    if (table === "runs") this.#ws.markNewRun((row as RowOf<"runs">).run);
+    const isNew = this.#ws.insert(table, row);
+    invariant(isNew || this.isGuess, "a row is inserted whose key exists");
+  }
+
+  set<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>): void {
+    const lock = changeLock(this.#mode, table);
+    // Rows that other transactions lock are never changed blindly.
+    if (lock === "none") this.#ws.updateBlind(table, key, values);
+    else this.change(table, key, values);
+  }
+
+  drop(table: TableName, key: Key): void {
+    this.#ws.deleteBlind(table, key);
+  }
+
+  clear<T extends TableName>(table: T, prefix: Key, { limit, upTo }: Pick<Span<T>, "limit" | "upTo">): number {
+    const most = limit ?? Number.POSITIVE_INFINITY;
+    if (table === "inbox") return this.#clearInbox(prefix[0] as number, most, upTo as number | undefined);
+    if (table === "journal") return this.#clearNumbered(table, prefix, "seq", most);
+    if (table === "chunks") return this.#clearChunks(prefix[0] as number, most);
+    if (table === "checkpoints") return this.#clearSteps(prefix[0] as number, most);
+    const rows = this.#select(pathInfo(table), prefix, { ...(limit !== undefined && { limit }) }, lockOf(this.#mode, table));
+    for (const row of rows) this.#ws.remove(table, row as RowOf<T>);
+    return rows.length;
+  }
+
+  /** transaction-rows.R2 */
+  #clearInbox(run: number, limit: number, upTo: number | undefined): number {
+    const original = this.#ws.original("runs", run);
+    // The row may be changed already; its original `read` is where the inbox begins.
+    if (upTo !== undefined) return this.#deleteNumbers("inbox", [run], (original?.read ?? upTo) + 1, upTo, limit);
+    const row = this.#read("runs", lockOf(this.#mode, "runs"), [run]) as RowOf<"runs"> | undefined;
+    if (row !== undefined && (original?.ended_at ?? null) === null)
+      return this.#deleteNumbers("inbox", [run], row.read + 1, row.arrivals, limit);
+    return this.#clearNumbered("inbox", [run], "arrival", limit);
+  }
+
+  #clearNumbered(table: TableName, prefix: Key, column: string, limit: number): number {
+    const where = pathConditions(pathInfo(table), prefix);
+    const [counted] = this.#counted({ kind: "count", table, where, least: column, most: column });
+    if (counted === undefined) return 0;
+    const { least, most } = counted as { least?: number | null; most?: number | null };
+    return this.#deleteNumbers(table, prefix, least ?? 1, most ?? 0, limit);
+  }
+
+  #clearChunks(run: number, limit: number): number {
+    const streams = this.#counted({
+      kind: "count",
+      table: "chunks",
+      where: pathConditions(pathInfo("chunks"), [run]),
+      by: ["stream"],
+      least: "position",
+      most: "position",
+    });
+    let count = 0;
+    for (const row of [...streams].sort((a, b) => compareValues(a["stream"] ?? null, b["stream"] ?? null))) {
+      const prefix = [run, String(row["stream"])];
+      count += this.#deleteNumbers("chunks", prefix, Number(row["least"]), Number(row["most"]), limit - count);
+    }
+    return count;
+  }
+
+  #clearSteps(run: number, limit: number): number {
+    const where = pathConditions(pathInfo("checkpoints"), [run]);
+    const steps = this.#counted({ kind: "distinct", table: "checkpoints", columns: ["step"], where });
+    const left = steps
+      .map((row) => Number(row["step"]))
+      .filter((step) => !this.#ws.isGone("checkpoints", run, step))
+      .slice(0, limit);
+    for (const step of left) this.#ws.deleteBlind("checkpoints", [run, step]);
+    return left.length;
+  }
+
+  #counted(query: Count | Distinct): readonly AnyRow[] {
+    const found = this.#ws.tryCounts(query);
+    if (found === undefined) this.#guess();
+    return (found ?? NOTHING) as readonly AnyRow[];
+  }
+
+  /** Deletes the rows with these numbers, as far as they are not deleted yet. */
+  #deleteNumbers(table: TableName, prefix: Key, from: number, to: number, limit: number): number {
+    let count = 0;
+    for (let at = from; at <= to && count < limit; at++) {
+      const key = [...prefix, at];
+      if (this.#ws.isGone(table, ...key)) continue;
+      this.#ws.deleteBlind(table, key);
+      count += 1;
+    }
+    return count;
+  }
+
+  barrier(): void {
+    if (this.#ws.hasMissing) throw MISS;
+  }
+}
+
+/** Sorts rows by the columns of a path after a prefix. */
+function sort(rows: AnyRow[], { columns }: PathInfo, from: number, backwards: boolean): AnyRow[] {
+  return rows.sort((a, b) => {
+    for (const { name, isDescending } of columns.slice(from)) {
+      const difference = compareValues(a[name] ?? null, b[name] ?? null);
+      if (difference !== 0) return isDescending === backwards ? difference : -difference;
+    }
+    return 0;
+  });
+}

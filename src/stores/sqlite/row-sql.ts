@@ -1,0 +1,222 @@
+// Row SQL: the text of the statements behind the row port, made from the tables and indexes (../rows).
+//
+// Payloads are bound as text, and SQLite casts them to blobs: no Buffer is made per row. `indexed by` turns a plan that would scan
+// the table into an error. `limit +?`: SQLite plans a statement again at every call whose limit is a bare parameter, which takes
+// about 6 µs.
+
+import type { PathInfo, Test } from "../rows/indexes.ts";
+import { columnsOf, columnType, keyColumns, PAYLOADS, type TableName } from "../rows/tables.ts";
+
+/** Whether payloads pass through the codec's SQL functions (sqlite-payload-cipher.Y2). */
+export type WithCodec = boolean;
+
+const quoted = (column: string): string => `"${column}"`;
+
+function literal(value: unknown): string {
+  return typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value);
+}
+
+/** SQLite has no column for the position of a tag: its rowid has the same order. */
+function isRowid(table: TableName, column: string): boolean {
+  return table === "tags" && column === "position";
+}
+
+/** The columns that SQLite has. */
+export function storedColumns(table: TableName): readonly string[] {
+  return columnsOf(table).filter((column) => !isRowid(table, column));
+}
+
+// ── payloads ──
+
+/** The arguments that tell the codec which payload it has. `of`: the SQL of a column of its row. */
+function payloadPlace(table: TableName, of: (column: string) => string): string {
+  const { field, place, form } = PAYLOADS[table]!;
+  const run = columnsOf(table).includes("run") ? of("run") : "0";
+  const parts = place.map(of);
+  const text = form === "json" ? `json_array(${parts.join(", ")})` : parts.length === 0 ? "'0'" : parts.join(" || '/' || ");
+  return `${run}, ${text}, '${field}'`;
+}
+
+function readColumn(table: TableName, column: string, withCodec: WithCodec): string {
+  if (isRowid(table, column)) return `rowid as ${quoted(column)}`;
+  if (columnType(table, column) !== "payload") return quoted(column);
+  if (!withCodec) return `cast(${quoted(column)} as text) as ${quoted(column)}`;
+  return `reprise_decode(${quoted(column)}, ${payloadPlace(table, quoted)}) as ${quoted(column)}`;
+}
+
+function writeColumn(table: TableName, column: string, parameter: string, of: string): string {
+  if (columnType(table, column) !== "payload") return parameter;
+  return of === "" ? `cast(${parameter} as blob)` : `reprise_encode(${parameter}, ${of})`;
+}
+
+// ── conditions ──
+
+/** The condition of a partial index. SQLite uses the index only if the statement repeats it. */
+function indexCondition(column: string, test: Test): string {
+  const name = quoted(column);
+  if (test === null) return `${name} is null`;
+  if (typeof test !== "object") return `${name} = ${literal(test)}`;
+  if ("not" in test) return test.not === null ? `${name} is not null` : `${name} <> ${literal(test.not)}`;
+  if ("in" in test) return `${name} in (${test.in.map(literal).join(", ")})`;
+  if ("above" in test) return `${name} > ${literal(test.above)}`;
+  return "least" in test ? `${name} >= ${literal(test.least)}` : `${name} <= ${literal(test.most)}`;
+}
+
+/** A test whose values are bound; `is` also compares nulls. */
+function boundCondition(column: string, test: Test): string {
+  const name = quoted(column);
+  if (test === null || typeof test !== "object") return `${name} is ?`;
+  if ("not" in test) return `${name} is not ?`;
+  if ("in" in test) return `${name} in (${test.in.map(() => "?").join(", ")})`;
+  if ("above" in test) return `${name} > ?`;
+  return "least" in test ? `${name} >= ?` : `${name} <= ?`;
+}
+
+export function valuesOf(test: Test): readonly unknown[] {
+  if (test === null || typeof test !== "object") return [test];
+  if ("not" in test) return [test.not];
+  if ("in" in test) return test.in;
+  if ("above" in test) return [test.above];
+  return ["least" in test ? test.least : test.most];
+}
+
+/** Tells tests apart that need different text. */
+export function testShape(test: Test): string {
+  if (test === null || typeof test !== "object") return "=";
+  return "in" in test ? `in${test.in.length}` : Object.keys(test)[0]!;
+}
+
+function sourceOf(path: PathInfo): string {
+  return path.isPrimary || AUTO_INDEXES.has(path.name) ? path.table : `${path.table} indexed by ${path.name}`;
+}
+
+/** Unique constraints, whose indexes SQLite names itself. */
+const AUTO_INDEXES: ReadonlySet<string> = new Set(["runs_by_id", "langgraph_checkpoints_key"]);
+
+function conditionsOf(path: PathInfo, prefix: number): string[] {
+  const where = Object.entries(path.where ?? {}).map(([column, test]) => indexCondition(column, test));
+  if (path.apart !== undefined) where.push(`${quoted(path.apart[0])} <> ${quoted(path.apart[1])}`);
+  for (const { name } of path.columns.slice(0, prefix)) where.push(`${quoted(name)} = ?`);
+  return where;
+}
+
+function whereText(conditions: readonly string[]): string {
+  return conditions.length === 0 ? "" : ` where ${conditions.join(" and ")}`;
+}
+
+function orderText(path: PathInfo, from: number, backwards: boolean): string {
+  const order = path.columns
+    .slice(from)
+    .map(({ name, isDescending }) => `${quoted(name)}${isDescending !== backwards ? " desc" : ""}`);
+  return order.length === 0 ? "" : ` order by ${order.join(", ")}`;
+}
+
+// ── statements ──
+
+export interface SelectShape {
+  readonly prefix: number;
+  readonly after: boolean;
+  readonly before: boolean;
+  readonly upTo: boolean;
+  readonly also: readonly (readonly [column: string, test: Test])[];
+  readonly backwards: boolean;
+  readonly limit: boolean;
+}
+
+/** Parameters: the prefix, the bounds, the further tests, the limit. */
+export function selectSql(
+  path: PathInfo,
+  columns: readonly string[],
+  shape: SelectShape,
+  withCodec: WithCodec,
+): string {
+  const where = conditionsOf(path, shape.prefix);
+  const next = path.columns[shape.prefix];
+  for (const [isUsed, operator] of [
+    [shape.after, ">"],
+    [shape.before, "<"],
+    [shape.upTo, "<="],
+  ] as const)
+    if (isUsed) where.push(`${quoted(next!.name)} ${operator} ?`);
+  for (const [column, test] of shape.also) where.push(boundCondition(column, test));
+  const list = columns.map((column) => readColumn(path.table, column, withCodec)).join(", ");
+  const order = orderText(path, shape.prefix, shape.backwards);
+  return `select ${list} from ${sourceOf(path)}${whereText(where)}${order}${shape.limit ? " limit +?" : ""}`;
+}
+
+export function countSql(path: PathInfo, prefix: number, isLimited: boolean): string {
+  const from = `from ${sourceOf(path)}${whereText(conditionsOf(path, prefix))}`;
+  return isLimited ? `select count(*) as count from (select 1 ${from} limit +?)` : `select count(*) as count ${from}`;
+}
+
+/** The distinct values of the column after the prefix, one seek per value (a loose index scan). */
+export function distinctSql(path: PathInfo, prefix: number): string {
+  const { name, isDescending } = path.columns[prefix]!;
+  const where = conditionsOf(path, 0);
+  path.columns.slice(0, prefix).forEach((column, at) => where.push(`${quoted(column.name)} = ?${at + 1}`));
+  const next = (...after: readonly string[]): string =>
+    `select ${quoted(name)} from ${sourceOf(path)}${whereText([...where, ...after])}
+      order by ${quoted(name)}${isDescending ? " desc" : ""} limit 1`;
+  return `with recursive found (value) as (
+    select * from (${next()})
+    union all
+    select (${next(`${quoted(name)} ${isDescending ? "<" : ">"} found.value`)}) from found where found.value is not null
+  ) select value from found where value is not null`;
+}
+
+/** Parameters: the stored columns. `taken`: the unique columns whose conflict is no error; "any": those of every unique index. */
+export function insertSql(table: TableName, withCodec: WithCodec, taken?: readonly string[] | "any"): string {
+  const columns = storedColumns(table);
+  const parameter = (column: string): string => {
+    const place = `?${columns.indexOf(column) + 1}`;
+    return columnType(table, column) === "int" ? `cast(${place} as integer)` : place;
+  };
+  const place = withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, parameter) : "";
+  const values = columns.map((column, at) => writeColumn(table, column, `?${at + 1}`, place));
+  const conflict =
+    taken === undefined
+      ? ""
+      : ` on conflict ${taken === "any" ? "" : `(${taken.map(quoted).join(", ")}) `}do nothing`;
+  return `insert into ${table} (${columns.map(quoted).join(", ")}) values (${values.join(", ")})${conflict}`;
+}
+
+/** Parameters: the values, the key, the expected values. */
+export function updateSql(
+  table: TableName,
+  columns: readonly string[],
+  expected: readonly string[],
+  withCodec: WithCodec,
+): string {
+  const place = withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, quoted) : "";
+  const sets = columns.map((column) => `${quoted(column)} = ${writeColumn(table, column, "?", place)}`);
+  return `update ${table} set ${sets.join(", ")}${keyText(table, expected)}`;
+}
+
+/** Parameters: the key, the expected values. */
+export function deleteSql(table: TableName, expected: readonly string[]): string {
+  return `delete from ${table}${keyText(table, expected)}`;
+}
+
+/** Whether a row is as expected. Parameters: the key, the expected values. */
+export function isSql(table: TableName, expected: readonly string[]): string {
+  return `select 1 from ${table}${keyText(table, expected)}`;
+}
+
+function keyText(table: TableName, expected: readonly string[]): string {
+  return whereText([
+    ...keyColumns(table).map((column) => `${quoted(column)} = ?`),
+    ...expected.map((column) => `${quoted(column)} is ?`),
+  ]);
+}
+
+/** Parameters: the prefix of the primary key, the upper bound, the limit. */
+export function clearSql(table: TableName, prefix: number, isBounded: boolean, isLimited: boolean): string {
+  const key = keyColumns(table);
+  const rest = key.slice(prefix).map(quoted);
+  const where = key.slice(0, prefix).map((column, at) => `${quoted(column)} = ?${at + 1}`);
+  if (isBounded) where.push(`${rest[0]!} <= ?${prefix + 1}`);
+  if (!isLimited) return `delete from ${table}${whereText(where)}`;
+  const list = rest.join(", ");
+  const some = `select ${list} from ${table}${whereText(where)} order by ${list} limit +?${prefix + (isBounded ? 2 : 1)}`;
+  return `delete from ${table}${whereText([...where, `${rest.length === 1 ? list : `(${list})`} in (${some})`])}`;
+}

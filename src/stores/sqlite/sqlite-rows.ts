@@ -1,0 +1,318 @@
+// SQLite rows: the row port on one connection. Each shape of a call is one prepared statement, made when it is first used.
+//
+// sqlite-rows.B1. A statement is found by the identity of the column list, or by the names of the given values in their order: rules
+//   keep their column lists in constants and write values as literals.
+
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { pathInfo, type Filter, type Path, type PathInfo, type TableOf, type Test } from "../rows/indexes.ts";
+import type { Key, Part, Rows, Span } from "../rows/rows.ts";
+import type { ColumnName, RowOf, TableName } from "../rows/tables.ts";
+import {
+  clearSql,
+  countSql,
+  deleteSql,
+  distinctSql,
+  insertSql,
+  isSql,
+  selectSql,
+  storedColumns,
+  testShape,
+  updateSql,
+  valuesOf,
+  type WithCodec,
+} from "./row-sql.ts";
+
+type Bound = SQLInputValue[];
+
+/** A tree of column names: where a list of names ends, there is its statement. */
+interface ShapeNode {
+  readonly next: Map<string, ShapeNode>;
+  statement: StatementSync | undefined;
+}
+
+const newNode = (): ShapeNode => ({ next: new Map(), statement: undefined });
+
+/** Separates the names of two lists. */
+const THEN = "|";
+const NOTHING: readonly never[] = [];
+const PREFIX_BITS = 3;
+
+/** The statements of one table or path. */
+class PathStatements {
+  readonly info: PathInfo;
+  /** By column list, then by the other parts of the shape as bits and text. */
+  readonly selects = new Map<readonly string[], Map<number | string, StatementSync>>();
+  readonly byNames = new Map<string, Map<number | string, StatementSync>>();
+  readonly counts = new Map<number, StatementSync>();
+  readonly distincts: (StatementSync | undefined)[] = [];
+  readonly clears = new Map<number, StatementSync>();
+  readonly inserts = new Map<string, StatementSync>();
+  readonly updates: ShapeNode = newNode();
+  readonly deletes: ShapeNode = newNode();
+  readonly tests: ShapeNode = newNode();
+  readonly stored: readonly string[];
+  insert: StatementSync | undefined;
+
+  constructor(path: Path) {
+    this.info = pathInfo(path);
+    this.stored = storedColumns(this.info.table);
+  }
+
+  /** sqlite-rows.B1 */
+  selectsOf(columns: readonly string[]): Map<number | string, StatementSync> {
+    let shapes = this.selects.get(columns);
+    if (shapes !== undefined) return shapes;
+    const names = columns.join();
+    shapes = this.byNames.get(names);
+    if (shapes === undefined) this.byNames.set(names, (shapes = new Map()));
+    // A list that is written anew at every call must not fill the memory.
+    if (this.selects.size < MAX_LISTS) this.selects.set(columns, shapes);
+    return shapes;
+  }
+}
+
+const MAX_LISTS = 64;
+
+export class SqliteRows implements Rows {
+  readonly isGuess = false;
+  readonly isConcurrent = false;
+  readonly #db: DatabaseSync;
+  readonly #withCodec: WithCodec;
+  readonly #paths = new Map<Path, PathStatements>();
+
+  constructor(db: DatabaseSync, withCodec: WithCodec) {
+    this.#db = db;
+    this.#withCodec = withCodec;
+  }
+
+  #path(path: Path): PathStatements {
+    let found = this.#paths.get(path);
+    if (found === undefined) this.#paths.set(path, (found = new PathStatements(path)));
+    return found;
+  }
+
+  get<T extends TableName, C extends ColumnName<T>>(table: T, key: Key, columns: readonly C[]): Part<T, C> | undefined {
+    const statement = this.#select(this.#path(table), columns, key.length, undefined);
+    return statement.get(...key) as Part<T, C> | undefined;
+  }
+
+  first<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    columns: readonly C[],
+    span: Span<TableOf<P>> = FIRST,
+  ): Part<TableOf<P>, C> | undefined {
+    const one = span === FIRST ? FIRST : { ...span, limit: 1 };
+    const statement = this.#select(this.#path(path), columns, prefix.length, one);
+    return statement.get(...boundOf(prefix, one)) as Part<TableOf<P>, C> | undefined;
+  }
+
+  select<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    columns: readonly C[],
+    span?: Span<TableOf<P>>,
+  ): readonly Part<TableOf<P>, C>[] {
+    const statement = this.#select(this.#path(path), columns, prefix.length, span);
+    return statement.all(...(span === undefined ? prefix : boundOf(prefix, span))) as unknown as Part<TableOf<P>, C>[];
+  }
+
+  #select(path: PathStatements, columns: readonly string[], prefix: number, span: Span | undefined): StatementSync {
+    const shapes = path.selectsOf(columns);
+    let shape: number | string = prefix;
+    if (span !== undefined) {
+      shape |=
+        (Number(span.limit !== undefined) |
+          (Number(span.backwards === true) << 1) |
+          (Number(span.after !== undefined) << 2) |
+          (Number(span.before !== undefined) << 3) |
+          (Number(span.upTo !== undefined) << 4)) <<
+        PREFIX_BITS;
+      if (span.also !== undefined) shape = `${shape} ${alsoShape(span.also)}`;
+    }
+    let statement = shapes.get(shape);
+    if (statement === undefined) {
+      const sql = selectSql(
+        path.info,
+        columns,
+        {
+          prefix,
+          after: span?.after !== undefined,
+          before: span?.before !== undefined,
+          upTo: span?.upTo !== undefined,
+          also: testsOf(span?.also),
+          backwards: span?.backwards === true,
+          limit: span?.limit !== undefined,
+        },
+        this.#withCodec,
+      );
+      shapes.set(shape, (statement = this.#db.prepare(sql)));
+    }
+    return statement;
+  }
+
+  count(path: Path, prefix: Key, upTo?: number): number {
+    const { info, counts } = this.#path(path);
+    const shape = prefix.length * 2 + Number(upTo !== undefined);
+    let statement = counts.get(shape);
+    if (statement === undefined)
+      counts.set(shape, (statement = this.#db.prepare(countSql(info, prefix.length, upTo !== undefined))));
+    const row = upTo === undefined ? statement.get(...prefix) : statement.get(...prefix, upTo);
+    return (row as { count: number }).count;
+  }
+
+  distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    columns: readonly C[],
+  ): readonly Part<TableOf<P>, C>[] {
+    const found: Part<TableOf<P>, C>[] = [];
+    const walk = (before: Key, at: number): void => {
+      for (const value of this.#valuesAfter(path, before)) {
+        if (at + 1 < columns.length) walk([...before, value], at + 1);
+        else {
+          const row: Record<string, number | string> = {};
+          columns.forEach((column, index) => (row[column] = [...before, value][prefix.length + index]!));
+          found.push(row as Part<TableOf<P>, C>);
+        }
+      }
+    };
+    walk(prefix, 0);
+    return found;
+  }
+
+  /** The values of the column after a prefix, in order. */
+  #valuesAfter(path: Path, prefix: Key): readonly (number | string)[] {
+    const { info, distincts } = this.#path(path);
+    const statement = (distincts[prefix.length] ??= this.#db.prepare(distinctSql(info, prefix.length)));
+    return (statement.all(...prefix) as { value: number | string }[]).map(({ value }) => value);
+  }
+
+  among(path: Path, wanted: readonly string[]): readonly string[] {
+    const found = this.#valuesAfter(path, NOTHING) as readonly string[];
+    if (found.length === 0) return NOTHING;
+    const names = new Set(wanted);
+    return found.filter((name) => names.has(name));
+  }
+
+  is<T extends TableName>(table: T, key: Key, expected: Partial<RowOf<T>>): boolean {
+    const bound: Bound = [...key];
+    const node = follow(this.#path(table).tests, expected, bound);
+    node.statement ??= this.#db.prepare(isSql(table, Object.keys(expected)));
+    return node.statement.get(...bound) !== undefined;
+  }
+
+  own(): boolean {
+    return true;
+  }
+
+  add<T extends TableName>(table: T, row: RowOf<T>, ...unique: readonly Path[]): boolean {
+    const { stored, inserts } = this.#path(table);
+    const shape = unique.join();
+    let statement = inserts.get(shape);
+    if (statement === undefined) {
+      const [only = table, ...others] = unique;
+      const taken = others.length > 0 ? "any" : pathInfo(only).columns.map(({ name }) => name);
+      inserts.set(shape, (statement = this.#db.prepare(insertSql(table, this.#withCodec, taken))));
+    }
+    return statement.run(...valuesIn(row, stored)).changes === 1;
+  }
+
+  change<T extends TableName>(
+    table: T,
+    key: Key,
+    values: Partial<RowOf<T>>,
+    expected?: Partial<RowOf<T>>,
+  ): boolean {
+    const bound: Bound = [];
+    let node = follow(this.#path(table).updates, values, bound);
+    for (const part of key) bound.push(part);
+    if (expected !== undefined) node = follow(step(node, THEN), expected, bound);
+    node.statement ??= this.#db.prepare(
+      updateSql(table, Object.keys(values), expected === undefined ? NOTHING : Object.keys(expected), this.#withCodec),
+    );
+    return node.statement.run(...bound).changes === 1;
+  }
+
+  remove<T extends TableName>(table: T, key: Key, expected?: Partial<RowOf<T>>): boolean {
+    const bound: Bound = [...key];
+    let node = this.#path(table).deletes;
+    if (expected !== undefined) node = follow(node, expected, bound);
+    node.statement ??= this.#db.prepare(deleteSql(table, expected === undefined ? NOTHING : Object.keys(expected)));
+    return node.statement.run(...bound).changes === 1;
+  }
+
+  insert<T extends TableName>(table: T, row: RowOf<T>): void {
+    const path = this.#path(table);
+    const statement = (path.insert ??= this.#db.prepare(insertSql(table, this.#withCodec)));
+    statement.run(...valuesIn(row, path.stored));
+  }
+
+  set<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>): void {
+    this.change(table, key, values);
+  }
+
+  drop(table: TableName, key: Key): void {
+    this.remove(table, key);
+  }
+
+  clear<T extends TableName>(table: T, prefix: Key, { limit, upTo }: Pick<Span<T>, "limit" | "upTo">): number {
+    const { clears } = this.#path(table);
+    const shape = prefix.length * 4 + Number(upTo !== undefined) * 2 + Number(limit !== undefined);
+    let statement = clears.get(shape);
+    if (statement === undefined) {
+      const sql = clearSql(table, prefix.length, upTo !== undefined, limit !== undefined);
+      clears.set(shape, (statement = this.#db.prepare(sql)));
+    }
+    const bound: Bound = [...prefix];
+    if (upTo !== undefined) bound.push(upTo);
+    if (limit !== undefined) bound.push(limit);
+    return Number(statement.run(...bound).changes);
+  }
+
+  barrier(): void {}
+}
+
+const FIRST = { limit: 1 } as const;
+
+function boundOf(prefix: Key, { after, before, upTo, also, limit }: Span): Bound {
+  const bound: Bound = [...prefix];
+  if (after !== undefined) bound.push(after);
+  if (before !== undefined) bound.push(before);
+  if (upTo !== undefined) bound.push(upTo);
+  if (also !== undefined) for (const [, test] of testsOf(also)) bound.push(...(valuesOf(test) as Bound));
+  if (limit !== undefined) bound.push(limit);
+  return bound;
+}
+
+function testsOf(also: Filter<TableName> | undefined): readonly (readonly [string, Test])[] {
+  return also === undefined ? NOTHING : (Object.entries(also) as (readonly [string, Test])[]);
+}
+
+function alsoShape(also: Filter<TableName>): string {
+  let shape = "";
+  for (const [column, test] of testsOf(also)) shape += `${column}${testShape(test)} `;
+  return shape;
+}
+
+function step(node: ShapeNode, name: string): ShapeNode {
+  let next = node.next.get(name);
+  if (next === undefined) node.next.set(name, (next = newNode()));
+  return next;
+}
+
+/** Follows the names of the given values and collects the values. */
+function follow(from: ShapeNode, values: object, bound: Bound): ShapeNode {
+  let node = from;
+  for (const name in values) {
+    node = step(node, name);
+    bound.push((values as Record<string, SQLInputValue>)[name]!);
+  }
+  return node;
+}
+
+function valuesIn(row: object, columns: readonly string[]): Bound {
+  const bound: Bound = [];
+  for (const column of columns) bound.push((row as Record<string, SQLInputValue>)[column]!);
+  return bound;
+}
