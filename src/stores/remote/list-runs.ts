@@ -6,7 +6,6 @@ import type { Condition, Select } from "./query.ts";
 import { equal, lookup } from "./reads.ts";
 import type { Reader } from "./reader.ts";
 import type { RowOf } from "../rows/tables.ts";
-import { asRunRow } from "./statements/runs.ts";
 
 /** The statuses of the partial index. */
 const UNHAPPY: readonly RunStatus[] = ["paused", "blocked", "determinism_violation", "failed"];
@@ -19,17 +18,7 @@ export async function listRuns(reader: Reader, filter: RunFilter): Promise<reado
     rows.map(({ run }) => run),
   );
   // Without `evidence`: it can be large, and lists do not show it.
-  return rows.map((row) => ({ ...taggedRecord(asRunRow(row), tags.get(row.run) ?? []), evidence: undefined }));
-}
-
-/** The newest generation, or the given one. */
-export async function findRun(reader: Reader, id: string, generation?: number): Promise<RunRecord | undefined> {
-  const what = "Finding a run";
-  const where = [equal("id", id), ...(generation === undefined ? [] : [equal("generation", generation)])];
-  const newest = { order: [["generation", "desc"]], limit: 1, lock: "none" } as const;
-  const [row] = await reader.rows(what, { kind: "select", table: "runs", where, ...newest });
-  if (row === undefined) return undefined;
-  return taggedRecord(asRunRow(row), (await tagsOf(reader, [row.run])).get(row.run) ?? []);
+  return rows.map((row) => ({ ...taggedRecord(row, tags.get(row.run) ?? []), evidence: undefined }));
 }
 
 function before(run: number | undefined): readonly Condition[] {

@@ -20,8 +20,8 @@ import { plainRows } from "./run-rows.ts";
 import type { Statements, Tx } from "./statements.ts";
 import { firstGeneration } from "./streams.ts";
 
-export function insertOutgoing({ sql, now }: Tx, run: RunNumber, messages: readonly NewMessage[]): void {
-  const firstRun = firstGeneration(sql, run);
+export function insertOutgoing({ sql, rows, now }: Tx, run: RunNumber, messages: readonly NewMessage[]): void {
+  const firstRun = firstGeneration(rows, run);
   let state: OutboxState = sql.hasOutgoing.get(firstRun) === undefined ? OutboxState.next : OutboxState.blocked;
   for (const { seq, destination } of messages) {
     sql.insertOutgoing.run(firstRun, run, seq, destination, state, now);

@@ -2,9 +2,9 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
-import { recordOf, type RunRow } from "../rules/run-rows.ts";
+import { RUN_COLUMNS, recordOf, type RunRow } from "../rules/run-rows.ts";
 import { UNHAPPY } from "./schema.ts";
-import { LISTED_COLUMNS, type Statements } from "./statements.ts";
+import type { Rows } from "../rows/rows.ts";
 
 const UNHAPPY_STATUSES: ReadonlySet<RunStatus> = new Set<RunStatus>([
   "paused",
@@ -14,7 +14,7 @@ const UNHAPPY_STATUSES: ReadonlySet<RunStatus> = new Set<RunStatus>([
 ]);
 
 /** The SQL depends only on which filters are set, so that SQLite can choose the index for them. */
-export function listRuns(db: DatabaseSync, sql: Statements, filter: RunFilter): readonly RunRecord[] {
+export function listRuns(db: DatabaseSync, rows: Rows, filter: RunFilter): readonly RunRecord[] {
   const where: string[] = [];
   const values: (string | number)[] = [];
   const also = (condition: string, ...bound: readonly (string | number)[]): void => {
@@ -33,9 +33,9 @@ export function listRuns(db: DatabaseSync, sql: Statements, filter: RunFilter): 
   }
   const from = filter.tag === undefined ? "runs" : "tags cross join runs";
   const order = filter.tag === undefined ? "runs.run" : "tags.run";
-  const columns = LISTED_COLUMNS.replace(/^run,/, "runs.run,");
+  const columns = RUN_COLUMNS.map((column) => (column === "evidence" ? "null as evidence" : `runs.${column}`)).join();
   const statement: StatementSync = db.prepare(
     `select ${columns} from ${from}${where.length === 0 ? "" : ` where ${where.join(" and ")}`} order by ${order} desc limit ?`,
   );
-  return (statement.all(...values, filter.limit) as unknown as RunRow[]).map((row) => recordOf(sql, row));
+  return (statement.all(...values, filter.limit) as unknown as RunRow[]).map((row) => recordOf(rows, row));
 }

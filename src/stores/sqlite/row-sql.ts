@@ -31,7 +31,7 @@ export function storedColumns(table: TableName): readonly string[] {
 /** The arguments that tell the codec which payload it has. `of`: the SQL of a column of its row. */
 function payloadPlace(table: TableName, of: (column: string) => string): string {
   const { field, place, form } = PAYLOADS[table]!;
-  const run = columnsOf(table).includes("run") ? of("run") : "0";
+  const run = (columnsOf(table) as readonly string[]).includes("run") ? of("run") : "0";
   const parts = place.map(of);
   const text = form === "json" ? `json_array(${parts.join(", ")})` : parts.length === 0 ? "'0'" : parts.join(" || '/' || ");
   return `${run}, ${text}, '${field}'`;
