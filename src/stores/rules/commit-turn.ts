@@ -94,9 +94,11 @@ const FENCE = ["turn_token", "head", "chain", "arrivals", "status"] as const;
 function moveHead({ rows, now }: Tx, turn: TurnWrite): number | undefined {
   const { run, token, head, previousChain, read } = turn;
   const key = [run];
-  const expected = { turn_token: token, head, chain: previousChain, arrivals: read };
-  // A turn that is held keeps its status.
-  const fence = turn.then === "release" ? { ...expected, status: "running" as const } : expected;
+  // The status matters only for a turn that is released.
+  const fence =
+    turn.then === "release"
+      ? ({ turn_token: token, head, chain: previousChain, arrivals: read, status: "running" } as const)
+      : { turn_token: token, head, chain: previousChain, arrivals: read };
   if (rows.change("runs", key, moved(turn, now, read, "running"), fence)) return read;
   const row = rows.get("runs", key, FENCE);
   if (row?.turn_token !== token || row.head !== head || row.chain !== previousChain) return undefined;
