@@ -16,6 +16,7 @@ import {
   type ReturnMessageWrite,
   type RunNumber,
 } from "../../kernel/index.ts";
+import type { Rows } from "../rows/rows.ts";
 import { plainRows } from "./run-rows.ts";
 import type { Statements, Tx } from "./statements.ts";
 import { firstGeneration } from "./streams.ts";
@@ -58,15 +59,23 @@ export function applyClaimMessages({ sql, now }: Tx, write: ClaimMessagesWrite):
 
 /** Undefined when there may be a message to claim. */
 export function idleMessages(
-  sql: Statements,
+  rows: Rows,
   now: EpochMs,
   { destinations, tokens }: ClaimMessagesWrite,
 ): ClaimMessagesOutcome | undefined {
   if (tokens.length > 0)
     for (const destination of destinations)
-      if (sql.nextOutgoing.get(destination, now, 1) !== undefined) return undefined;
-  return { messages: [], nextAt: dueAgain(sql, now, destinations) };
+      if (rows.first("outbox_next", [destination], AVAILABLE, { upTo: now, peek: true }) !== undefined)
+        return undefined;
+  let nextAt: EpochMs | undefined;
+  for (const destination of destinations) {
+    const at = rows.first("outbox_next", [destination], AVAILABLE, { after: now, peek: true })?.available_at;
+    if (at !== undefined && (nextAt === undefined || at < nextAt)) nextAt = at;
+  }
+  return { messages: [], nextAt };
 }
+
+const AVAILABLE = ["available_at"] as const;
 
 function dueAgain(sql: Statements, now: EpochMs, destinations: readonly string[]): EpochMs | undefined {
   let next: EpochMs | undefined;
