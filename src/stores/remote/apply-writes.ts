@@ -6,7 +6,7 @@
 //   trips: without it the same queries are sent one after the other.
 
 import { InvariantError, type EpochMs } from "../../base/index.ts";
-import type { Outcome, RunNumber, Write } from "../../kernel/index.ts";
+import type { ClaimedTurn, Outcome, RunNumber, Write } from "../../kernel/index.ts";
 import { applyNext } from "../rules/apply.ts";
 import { saveFlows } from "../rules/flow-rows.ts";
 import { rolledBackOutcome } from "../rules/rolled-back-outcome.ts";
@@ -67,7 +67,9 @@ export function applyWrites(
     }
     attempt(() => {
       if (prefetches) prefetchWrite(ws, mode, now, write);
-      outcomes.push(applyNext(tx, write));
+      const outcome = applyNext(tx, write);
+      if (write.write === "claim-turns") prefetchItems(ws, outcome as readonly ClaimedTurn[]);
+      outcomes.push(outcome);
     });
     if (missed && !prefetches) break;
   }
@@ -81,6 +83,17 @@ export function applyWrites(
 function prefetchWrite(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: Write): void {
   if (isPoll(write)) ws.require(() => prefetch(ws, mode, now, write));
   else prefetch(ws, mode, now, write);
+}
+
+/**
+ * The items of claimed runs that were only started, which have next to none. Not for the claim itself: a process that has all items
+ * of a run cached sends no query when the run ends (row-cache.M2).
+ */
+function prefetchItems(ws: WorkingSet, turns: readonly ClaimedTurn[]): void {
+  const started = turns.filter(({ record: { head, kind } }) => head === 1 && kind !== "flow");
+  if (started.length === 0) return;
+  const keys = started.map(({ record: { run } }) => [run]);
+  ws.prefetchBy("queue", ["run"], keys, "none");
 }
 
 /** Applies any other work; `applyWrites` applies a list of writes. */

@@ -24,16 +24,14 @@ import {
   type Write,
 } from "../../kernel/index.ts";
 import { DEDUP_ID_PREFIX } from "../rules/message.ts";
-import { prefetchAdmit, prefetchClaimItems, prefetchClaimMessages, prefetchClaimTurns } from "./prefetch-claims.ts";
+import { prefetchClaimMessages } from "./prefetch-claims.ts";
 import type { Lock } from "./query.ts";
 import {
   anyTask,
-  delayedItems,
   firstOfLine,
   idsOfRun,
   inboxFrom,
   itemsOfRun,
-  rateGatesOf,
   lastChunkOf,
   lastOfLine,
   liveChildren,
@@ -41,7 +39,6 @@ import {
   newestOfId,
   onceOfRun,
   parkedItems,
-  parkedOfQueue,
   stoppedItems,
   waitingTasks,
 } from "./statements/selections.ts";
@@ -71,14 +68,8 @@ export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: 
       return prefetchRun(ws, write.run);
     case "message":
       return prefetchMessage(ws, write);
-    case "claim-turns":
-      return prefetchClaimTurns(ws, mode, write);
-    case "claim-items":
-      return prefetchClaimItems(ws, mode, now, write);
     case "claim-messages":
       return prefetchClaimMessages(ws, mode, now, write);
-    case "admit":
-      return prefetchAdmit(ws, mode, now, write);
     case "stop":
       return prefetchStop(ws, write);
     case "pause":
@@ -99,17 +90,18 @@ export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: 
       return prefetchPutSchedule(ws, write);
     case "remove-schedule":
       return ws.prefetchRows("schedules", OURS, [[write.name]]);
-    case "declare-queue":
-    case "change-queue":
-      return prefetchQueue(ws, write.name);
     case "message-delivered":
       ws.prefetch({ ...firstOfLine(OURS, write.firstRun), limit: 2 });
       return ws.prefetchRows("outbox", OURS, [[write.firstRun, write.run, write.seq]]);
     case "return-message":
       return ws.prefetchRows("outbox", OURS, [[write.firstRun, write.run, write.seq]]);
+    case "claim-turns":
+    case "claim-items":
+    case "admit":
     case "fire-due":
-      // Its first statement prefetches everything.
-      return mode === "read" ? ws.prefetch(delayedItems(1)) : undefined;
+    case "declare-queue":
+    case "change-queue":
+      return;
   }
 }
 
@@ -316,12 +308,4 @@ function prefetchPutSchedule(ws: WorkingSet, { schedule, starts, cancel }: PutSc
   if (cancel !== undefined && row !== undefined) prefetchArrival(ws, row.run, cancel.arrival);
   const { lastRun } = schedule;
   if (lastRun !== undefined && !starts.some(({ id }) => id === lastRun)) ws.prefetch(newestOfId("none", lastRun));
-}
-
-function prefetchQueue(ws: WorkingSet, name: string): void {
-  ws.prefetchRows("queues", OURS, [[name]]);
-  for (const kind of ["task", "start"]) {
-    ws.prefetch(parkedOfQueue(OURS, kind, name));
-    ws.prefetch(rateGatesOf(kind, name));
-  }
 }

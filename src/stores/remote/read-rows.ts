@@ -54,8 +54,7 @@ export class ReadRows implements Rows {
       if (some === undefined) byKey.set(key, [row]);
       else some.push(row);
     }
-    for (const key of keys)
-      this.#results.set(lookupText(table, columns, key), byKey.get(keyText(key)) ?? NOTHING);
+    for (const key of keys) this.#results.set(lookupText(table, columns, key), byKey.get(keyText(key)) ?? NOTHING);
   }
 
   #ask(text: string, query: () => Query): readonly AnyRow[] {
@@ -122,9 +121,9 @@ export class ReadRows implements Rows {
 
   among(path: Path, wanted: readonly string[]): readonly string[] {
     if (wanted.length === 0) return NOTHING;
+    // The caller reads the rows of a few names anyway.
+    if (wanted.length <= FEW_NAMES) return wanted;
     const column = pathInfo(path).columns[0]!.name as never;
-    if (wanted.length <= FEW_NAMES)
-      return wanted.filter((name) => this.first(path, [name], [column]) !== undefined);
     const found = new Set<unknown>(this.distinct(path, NOTHING, [column]).map((row) => row[column]));
     return wanted.filter((name) => found.has(name));
   }

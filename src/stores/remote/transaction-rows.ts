@@ -158,24 +158,20 @@ export class TransactionRows implements Rows {
   ): readonly AnyRow[] {
     const valuesOf = (row: AnyRow): Value[] => columns.map((column) => row[column]!);
     const found = new Map(rows.map((row) => [JSON.stringify(valuesOf(row)), row]));
-    for (const row of was) {
-      const values = valuesOf(row);
-      if (this.#select(info, [...prefix, ...(values as Key)], { limit: 1 }, "none").length === 0)
-        found.delete(JSON.stringify(values));
-    }
+    // As claims select: they have loaded the rows they may lock.
+    const lock = this.#mode === "claim" ? pathLock(this.#mode, info) : "none";
+    const changed = new Map(was.map(valuesOf).map((values) => [JSON.stringify(values), values]));
+    for (const [text, values] of changed)
+      if (this.#select(info, [...prefix, ...(values as Key)], { limit: 1 }, lock).length === 0) found.delete(text);
     for (const row of is) found.set(JSON.stringify(valuesOf(row)), row);
     return sort([...found.values()], info, prefix.length, false);
   }
 
   among(path: Path, wanted: readonly string[]): readonly string[] {
     if (wanted.length === 0) return NOTHING;
-    const info = pathInfo(path);
-    const column = info.columns[0]!.name as never;
-    if (wanted.length <= FEW_NAMES) {
-      // A claim reads the rows anyway; a poll needs to know which names have any.
-      if (this.#mode !== "read") return wanted;
-      return wanted.filter((name) => this.#select(info, [name], { limit: 1 }, "none").length > 0);
-    }
+    // The caller reads the rows of a few names anyway.
+    if (wanted.length <= FEW_NAMES) return wanted;
+    const column = pathInfo(path).columns[0]!.name as never;
     const found = new Set<Value>(this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!));
     return wanted.filter((name) => found.has(name));
   }

@@ -179,9 +179,9 @@ export class SqliteStore implements Store, ThreadStore {
 
   /** sqlite-store.S3 */
   #pollWithoutTransaction(polls: readonly Write[]): Promise<readonly Outcome[] | undefined> {
-    return this.#session.read("Polling", (sql) => {
+    return this.#session.read("Polling", (_sql, rows) => {
       const now = this.now();
-      const outcomes = polls.map((poll) => idleOutcome(sql, now, poll));
+      const outcomes = polls.map((poll) => idleOutcome(rows, now, poll));
       return outcomes.every((outcome) => outcome !== undefined) ? outcomes : undefined;
     });
   }

@@ -4,7 +4,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { leastNumberAt, type Outcome, type Store, type Write } from "../../../src/kernel/index.ts";
-import { prefetch } from "../../../src/stores/remote/prefetch.ts";
 import { columnsOf, columnType, SHARED } from "../../../src/stores/rows/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
@@ -185,13 +184,7 @@ export class DifferentialStore {
   }
 
   async #pollIdly(now: number, write: Write): Promise<Outcome | undefined> {
-    return this.#rowStore.read(
-      (sql, ws) => {
-        prefetch(ws, "read", now, write);
-        return idleOutcome(sql, now, write);
-      },
-      [write],
-    );
+    return this.#rowStore.read((_sql, _ws, rows) => idleOutcome(rows, now, write));
   }
 
   #load(): void {
