@@ -57,7 +57,7 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, sql: Stat
   listSchedules: (_rows, _now, sql, after: string, limit: number) => listSchedules(sql, after, limit),
   dueSchedules: (_rows, now, sql, definitions: readonly string[], limit: number) =>
     findDueSchedules(sql, now, definitions, limit),
-  listWorkers: (_rows, _now, sql) => listWorkers(sql),
+  listWorkers: (rows) => listWorkers(rows),
 };
 
 export class DifferentialStore {
@@ -163,7 +163,7 @@ export class DifferentialStore {
       reap: async (self: number) => {
         this.#load();
         const now = store.now();
-        const isIdle = await this.#rowStore.read((sql) => hasNothingToReap(sql, now, self));
+        const isIdle = await this.#rowStore.read((_sql, _ws, rows) => hasNothingToReap(rows, now, self));
         const reaped = await store.reap(self);
         const same = await this.#rowStore.transact(now, (tx) => reap(tx, self));
         this.rounds = this.#rowStore.rounds;
