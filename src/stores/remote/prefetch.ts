@@ -15,7 +15,6 @@ import {
   type QueueSlot,
   type MessageWrite,
   type NewRun,
-  type PutScheduleWrite,
   type RetryWrite,
   type StartWrite,
   type StopWrite,
@@ -96,9 +95,8 @@ export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: 
     case "fork":
       return prefetchFork(ws, write);
     case "put-schedule":
-      return prefetchPutSchedule(ws, write);
     case "remove-schedule":
-      return ws.prefetchRows("schedules", OURS, [[write.name]]);
+      return undefined;
     case "declare-queue":
     case "change-queue":
       return prefetchQueue(ws, write.name);
@@ -307,15 +305,6 @@ function prefetchFork(ws: WorkingSet, { run, origin, checkpoint }: ForkWrite): v
   prefetchRun(ws, origin.run);
   ws.prefetchRows("checkpoints", "none", [[origin.run, origin.step]]);
   ws.prefetchBy("checkpoints", ["key"], [[checkpoint.key]], "none");
-}
-
-function prefetchPutSchedule(ws: WorkingSet, { schedule, starts, cancel }: PutScheduleWrite): void {
-  ws.prefetchRows("schedules", OURS, [[schedule.name]]);
-  if (starts.length > 0) prefetchNew(ws, starts);
-  const row = cancel && newest(ws, cancel.to);
-  if (cancel !== undefined && row !== undefined) prefetchArrival(ws, row.run, cancel.arrival);
-  const { lastRun } = schedule;
-  if (lastRun !== undefined && !starts.some(({ id }) => id === lastRun)) ws.prefetch(newestOfId("none", lastRun));
 }
 
 function prefetchQueue(ws: WorkingSet, name: string): void {

@@ -277,17 +277,17 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.reader.withStatements("Finding a schedule", (sql) => findSchedule(sql, name));
+    return this.#session.reader.withRows("Finding a schedule", (rows) => findSchedule(rows, name));
   }
 
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.reader.withStatements("Listing schedules", (sql) => listSchedules(sql, after, limit));
+    return this.#session.reader.withRows("Listing schedules", (rows) => listSchedules(rows, after, limit));
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
     const now = this.now();
-    return this.#session.reader.withStatements("Reading schedules", (sql) =>
-      findDueSchedules(sql, now, definitions, limit),
+    return this.#session.reader.withRows("Reading schedules", (rows) =>
+      findDueSchedules(rows, now, definitions, limit),
     );
   }
 

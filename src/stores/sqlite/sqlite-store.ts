@@ -330,15 +330,17 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.read("Finding a schedule", (sql) => findSchedule(sql, name));
+    return this.#session.read("Finding a schedule", (_, rows) => findSchedule(rows, name));
   }
 
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.read("Listing schedules", (sql) => listSchedules(sql, after, limit));
+    return this.#session.read("Listing schedules", (_, rows) => listSchedules(rows, after, limit));
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
-    return this.#session.read("Reading due schedules", (sql) => findDueSchedules(sql, this.now(), definitions, limit));
+    return this.#session.read("Reading due schedules", (_, rows) =>
+      findDueSchedules(rows, this.now(), definitions, limit),
+    );
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {

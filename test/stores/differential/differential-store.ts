@@ -53,10 +53,10 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, sql: Stat
   readProgress: (rows, _now, _sql, runs: readonly number[]) => readProgress(rows, runs),
   readItemTokens: (rows, _now, _sql, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(rows, items),
   readItems: (rows, _now, _sql, run: number, items: readonly string[]) => readItems(rows, run, items),
-  findSchedule: (_rows, _now, sql, name: string) => findSchedule(sql, name),
-  listSchedules: (_rows, _now, sql, after: string, limit: number) => listSchedules(sql, after, limit),
-  dueSchedules: (_rows, now, sql, definitions: readonly string[], limit: number) =>
-    findDueSchedules(sql, now, definitions, limit),
+  findSchedule: (rows, _now, _sql, name: string) => findSchedule(rows, name),
+  listSchedules: (rows, _now, _sql, after: string, limit: number) => listSchedules(rows, after, limit),
+  dueSchedules: (rows, now, _sql, definitions: readonly string[], limit: number) =>
+    findDueSchedules(rows, now, definitions, limit),
   listWorkers: (rows) => listWorkers(rows),
 };
 
