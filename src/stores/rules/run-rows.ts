@@ -1,13 +1,6 @@
 // Run rows: converts rows of `runs` to the kernel's records, and finds runs by id.
 
-import {
-  dueOrSuspect,
-  SUSPECT_AFTER,
-  TurnDue,
-  type RunNumber,
-  type RunRecord,
-  type RunStatus,
-} from "../../kernel/index.ts";
+import { dueOrSuspect, SUSPECT_AFTER, TurnDue, type RunNumber, type RunRecord, type RunStatus } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
 
@@ -111,15 +104,11 @@ export function isMovable(status: RunStatus): boolean {
 /** No worker holds the turn, and it is not due. */
 export const NO_TURN = { turn_due: TurnDue.no, turn_token: null, turn_worker: null } as const;
 
-/** The columns of a turn that a worker returns. A paused run stays paused, and its turn is not due (control.C1). */
+/** The columns of a turn that goes back. A paused run stays paused, and its turn does not become due (control.C1). */
 export function returnedTurn(status: RunStatus, takeovers: number) {
-  const isPaused = status === "paused";
-  return {
-    status: isPaused ? "paused" : "queued",
-    turn_due: isPaused ? TurnDue.no : dueOrSuspect(takeovers >= SUSPECT_AFTER),
-    turn_token: null,
-    turn_worker: null,
-  } as const satisfies Partial<RowOf<"runs">>;
+  if (status === "paused") return NO_TURN;
+  const due = dueOrSuspect(takeovers >= SUSPECT_AFTER);
+  return { status: "queued", turn_due: due, turn_token: null, turn_worker: null } as const;
 }
 
 /** The columns of every new run that has no other values for them. */
