@@ -57,7 +57,7 @@ export async function describe(reader: Reader, kind: string, backend: BackendInf
     bytes,
     codecs: (await readCodecNotes(reader)).map(({ name }) => name),
     runs,
-    workers: await reader.withStatements(what, listWorkers),
+    workers: await reader.withRows(what, listWorkers),
     items: { ready: ready + lined + parked + suspect, leased, delayed },
     outbox: await reader.withStatements(what, outboxInfo),
   };

@@ -202,7 +202,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
-    return this.#session.read("Listing workers", listWorkers);
+    return this.#session.read("Listing workers", (_, rows) => listWorkers(rows));
   }
 
   /** With the highest time of all writers: a lease by a slower clock would expire at once for the others. */
@@ -212,7 +212,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.read("Reading the leases of a worker", (sql) => readHeld(sql, worker));
+    return this.#session.read("Reading the leases of a worker", (_, rows) => readHeld(rows, worker));
   }
 
   releaseWorker(worker: number): Promise<void> {
@@ -220,9 +220,9 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   async reap(self: number): Promise<Reaped> {
-    const idle = await this.#session.read("Reaping", (sql) => {
+    const idle = await this.#session.read("Reaping", (_, rows) => {
       this.#session.catchUp();
-      return hasNothingToReap(sql, this.now(), self);
+      return hasNothingToReap(rows, this.now(), self);
     });
     if (idle) return { workers: 0, turns: 0, items: 0 };
     return this.#session.transact("Reaping", (tx) => reap(tx, self));
@@ -330,15 +330,17 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.read("Finding a schedule", (sql) => findSchedule(sql, name));
+    return this.#session.read("Finding a schedule", (_, rows) => findSchedule(rows, name));
   }
 
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.read("Listing schedules", (sql) => listSchedules(sql, after, limit));
+    return this.#session.read("Listing schedules", (_, rows) => listSchedules(rows, after, limit));
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
-    return this.#session.read("Reading due schedules", (sql) => findDueSchedules(sql, this.now(), definitions, limit));
+    return this.#session.read("Reading due schedules", (_, rows) =>
+      findDueSchedules(rows, this.now(), definitions, limit),
+    );
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {

@@ -52,11 +52,11 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, sql: Stat
   readProgress: (rows, _now, _sql, runs: readonly number[]) => readProgress(rows, runs),
   readItemTokens: (rows, _now, _sql, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(rows, items),
   readItems: (rows, _now, _sql, run: number, items: readonly string[]) => readItems(rows, run, items),
-  findSchedule: (_rows, _now, sql, name: string) => findSchedule(sql, name),
-  listSchedules: (_rows, _now, sql, after: string, limit: number) => listSchedules(sql, after, limit),
-  dueSchedules: (_rows, now, sql, definitions: readonly string[], limit: number) =>
-    findDueSchedules(sql, now, definitions, limit),
-  listWorkers: (_rows, _now, sql) => listWorkers(sql),
+  findSchedule: (rows, _now, _sql, name: string) => findSchedule(rows, name),
+  listSchedules: (rows, _now, _sql, after: string, limit: number) => listSchedules(rows, after, limit),
+  dueSchedules: (rows, now, _sql, definitions: readonly string[], limit: number) =>
+    findDueSchedules(rows, now, definitions, limit),
+  listWorkers: (rows) => listWorkers(rows),
 };
 
 export class DifferentialStore {
@@ -162,7 +162,7 @@ export class DifferentialStore {
       reap: async (self: number) => {
         this.#load();
         const now = store.now();
-        const isIdle = await this.#rowStore.read((sql) => hasNothingToReap(sql, now, self));
+        const isIdle = await this.#rowStore.read((_sql, _ws, rows) => hasNothingToReap(rows, now, self));
         const reaped = await store.reap(self);
         const same = await this.#rowStore.transact(now, (tx) => reap(tx, self));
         this.rounds = this.#rowStore.rounds;
