@@ -1,14 +1,13 @@
 // List runs: finds a run by id, and lists runs newest first, page by page, by filter.
 
-import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
+import type { RunFilter, RunRecord } from "../../kernel/index.ts";
+import { UNHAPPY } from "../rows/indexes.ts";
 import { taggedRecord } from "../rules/run-rows.ts";
 import type { Condition, Select } from "./query.ts";
 import { equal, lookup } from "./reads.ts";
 import type { Reader } from "./reader.ts";
 import type { RowOf } from "../rows/tables.ts";
 
-/** The statuses of the partial index. */
-const UNHAPPY: readonly RunStatus[] = ["paused", "blocked", "determinism_violation", "failed"];
 const WHAT = "Listing runs";
 
 export async function listRuns(reader: Reader, filter: RunFilter): Promise<readonly RunRecord[]> {

@@ -57,29 +57,24 @@ export interface Rows {
   ): readonly Part<TableOf<P>, C>[];
   /** The number of rows below a prefix, without locks. `upTo`: counting stops there. */
   count(path: Path, prefix: Key, upTo?: number): number;
-  /** The combinations of values of the columns that follow the prefix, in order, one seek each. Without locks. */
+  /** The combinations of values of the columns that follow the prefix, in order, one seek each. Without locks. No row has null there. */
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[];
-  /** Which of these values of the first column may have rows. */
+  /** Which of these values of the first column may have rows, in any order. */
   among(path: Path, wanted: readonly string[]): readonly string[];
 
   /** Whether the row exists and has these values. */
   is<T extends TableName>(table: T, key: Key, expected: Partial<RowOf<T>>): boolean;
-  /** Locks a row that was read with `peek`. False: another transaction has it, or it is gone. */
+  /** Locks a row that was read with `peek`. False: another transaction has it, or it is gone. SQLite has locked everything. */
   own(table: TableName, key: Key): boolean;
 
   /** Inserts the row. False: a row has the same primary key, or the same values in one of these unique paths instead of it. */
   add<T extends TableName>(table: T, row: RowOf<T>, ...unique: readonly Path[]): boolean;
   /** Sets columns. False: there is no such row, or it has other values than expected. */
-  change<T extends TableName>(
-    table: T,
-    key: Key,
-    values: Partial<RowOf<T>>,
-    expected?: Partial<RowOf<T>>,
-  ): boolean;
+  change<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>, expected?: Partial<RowOf<T>>): boolean;
   /** Deletes the row. False: there is no such row, or it has other values than expected. */
   remove<T extends TableName>(table: T, key: Key, expected?: Partial<RowOf<T>>): boolean;
 

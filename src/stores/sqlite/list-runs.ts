@@ -1,17 +1,11 @@
 // List runs: pages of runs that match a filter, newest first.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
-import { RUN_COLUMNS, recordOf, type RunRow } from "../rules/run-rows.ts";
-import { UNHAPPY } from "./schema.ts";
+import type { RunFilter, RunRecord } from "../../kernel/index.ts";
+import { UNHAPPY } from "../rows/indexes.ts";
 import type { Rows } from "../rows/rows.ts";
-
-const UNHAPPY_STATUSES: ReadonlySet<RunStatus> = new Set<RunStatus>([
-  "paused",
-  "blocked",
-  "determinism_violation",
-  "failed",
-]);
+import { RUN_COLUMNS, recordOf, type RunRow } from "../rules/run-rows.ts";
+import { IS_UNHAPPY } from "./schema.ts";
 
 /** The SQL depends only on which filters are set, so that SQLite can choose the index for them. */
 export function listRuns(db: DatabaseSync, rows: Rows, filter: RunFilter): readonly RunRecord[] {
@@ -29,7 +23,7 @@ export function listRuns(db: DatabaseSync, rows: Rows, filter: RunFilter): reado
   if (filter.statuses !== undefined) {
     also(`status in (${filter.statuses.map(() => "?").join(", ")})`, ...filter.statuses);
     // Repeats the condition of the partial index: SQLite uses the index only for the same text.
-    if (filter.statuses.every((status) => UNHAPPY_STATUSES.has(status))) also(UNHAPPY);
+    if (filter.statuses.every((status) => UNHAPPY.includes(status))) also(IS_UNHAPPY);
   }
   const from = filter.tag === undefined ? "runs" : "tags cross join runs";
   const order = filter.tag === undefined ? "runs.run" : "tags.run";

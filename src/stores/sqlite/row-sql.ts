@@ -33,7 +33,8 @@ function payloadPlace(table: TableName, of: (column: string) => string): string 
   const { field, place, form } = PAYLOADS[table]!;
   const run = (columnsOf(table) as readonly string[]).includes("run") ? of("run") : "0";
   const parts = place.map(of);
-  const text = form === "json" ? `json_array(${parts.join(", ")})` : parts.length === 0 ? "'0'" : parts.join(" || '/' || ");
+  const text =
+    form === "json" ? `json_array(${parts.join(", ")})` : parts.length === 0 ? "'0'" : parts.join(" || '/' || ");
   return `${run}, ${text}, '${field}'`;
 }
 
@@ -66,7 +67,7 @@ function indexCondition(column: string, test: Test): string {
 function boundCondition(column: string, test: Test): string {
   const name = quoted(column);
   if (test === null || typeof test !== "object") return `${name} is ?`;
-  if ("not" in test) return `${name} is not ?`;
+  if ("not" in test) return test.not === null ? `${name} is not null` : `${name} <> ?`;
   if ("in" in test) return `${name} in (${test.in.map(() => "?").join(", ")})`;
   if ("above" in test) return `${name} > ?`;
   return "least" in test ? `${name} >= ?` : `${name} <= ?`;
@@ -74,7 +75,7 @@ function boundCondition(column: string, test: Test): string {
 
 export function valuesOf(test: Test): readonly unknown[] {
   if (test === null || typeof test !== "object") return [test];
-  if ("not" in test) return [test.not];
+  if ("not" in test) return test.not === null ? [] : [test.not];
   if ("in" in test) return test.in;
   if ("above" in test) return [test.above];
   return ["least" in test ? test.least : test.most];
@@ -83,6 +84,7 @@ export function valuesOf(test: Test): readonly unknown[] {
 /** Tells tests apart that need different text. */
 export function testShape(test: Test): string {
   if (test === null || typeof test !== "object") return "=";
+  if ("not" in test) return test.not === null ? "set" : "not";
   return "in" in test ? `in${test.in.length}` : Object.keys(test)[0]!;
 }
 
@@ -174,9 +176,7 @@ export function insertSql(table: TableName, withCodec: WithCodec, taken?: readon
   const place = withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, parameter) : "";
   const values = columns.map((column, at) => writeColumn(table, column, `?${at + 1}`, place));
   const conflict =
-    taken === undefined
-      ? ""
-      : ` on conflict ${taken === "any" ? "" : `(${taken.map(quoted).join(", ")}) `}do nothing`;
+    taken === undefined ? "" : ` on conflict ${taken === "any" ? "" : `(${taken.map(quoted).join(", ")}) `}do nothing`;
   return `insert into ${table} (${columns.map(quoted).join(", ")}) values (${values.join(", ")})${conflict}`;
 }
 
