@@ -10,9 +10,9 @@ import type { ClaimedTurn, Outcome, RunNumber, Write } from "../../kernel/index.
 import { applyNext } from "../rules/apply.ts";
 import { saveFlows } from "../rules/flow-rows.ts";
 import { rolledBackOutcome } from "../rules/rolled-back-outcome.ts";
-import type { Tx } from "../rules/statements.ts";
+import type { Tx } from "../rules/transaction.ts";
 import type { Query } from "./query.ts";
-import { rowStatements, type AccessMode } from "./statements/row-statements.ts";
+import type { AccessMode } from "./locks.ts";
 import { Miss } from "./miss.ts";
 import { TransactionRows } from "./transaction-rows.ts";
 import type { WorkingSet } from "./working-set.ts";
@@ -45,7 +45,7 @@ export function applyWrites(
   ws.reset();
   const { mode, now, nextRun, mayGuess = true, isLost } = options;
   const rows = new TransactionRows(ws, mode, mayGuess);
-  const tx: Tx = { rows, sql: rowStatements(ws, mode, { writes }), now, nextRun, flows: undefined };
+  const tx: Tx = { rows, now, nextRun };
   const outcomes: Outcome[] = [];
   let missed = false;
   const attempt = (work: () => void): void => {
@@ -85,17 +85,6 @@ function prefetchItems(ws: WorkingSet, turns: readonly ClaimedTurn[]): void {
   if (started.length === 0) return;
   const keys = started.map(({ record: { run } }) => [run]);
   ws.prefetchBy("queue", ["run"], keys, "none");
-}
-
-/** Applies any other work; `applyWrites` applies a list of writes. */
-export function applyWork<T>(ws: WorkingSet, work: () => T): ApplyResult<T> {
-  ws.reset();
-  try {
-    return { result: work() };
-  } catch (error) {
-    if (!(error instanceof Miss)) throw error;
-    return { queries: missingQueries(ws) };
-  }
 }
 
 /** Applies other work of the rules than a list of writes. */

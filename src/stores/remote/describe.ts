@@ -59,6 +59,6 @@ export async function describe(reader: Reader, kind: string, backend: BackendInf
     runs,
     workers: await reader.withRows(what, listWorkers),
     items: { ready: ready + lined + parked + suspect, leased, delayed },
-    outbox: await reader.withStatements(what, outboxInfo),
+    outbox: await reader.withRows(what, outboxInfo),
   };
 }

@@ -29,7 +29,7 @@ import { freeSlot } from "./queue-limiter.ts";
 import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessages } from "./outbox.ts";
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
 import { NO_TURN, returnedTurn } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { applyStart } from "./start.ts";
 import { applyTurn } from "./commit-turn.ts";
 

@@ -17,8 +17,7 @@ import {
 } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
 import { findEntry } from "./journal-entries.ts";
-import { plainRows } from "./run-rows.ts";
-import type { Statements, Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { firstGeneration } from "./streams.ts";
 
 const SEQ = ["seq"] as const;
@@ -115,8 +114,21 @@ export function applyMessageBack({ rows }: Tx, write: ReturnMessageWrite): ItemO
   return { status: rows.change("outbox", [line, run, seq], values, { token }) ? "committed" : "lease_lost" };
 }
 
-export function outboxInfo(sql: Statements): OutboxInfo {
-  const destinations = plainRows<DestinationInfo>(sql.countOutgoing.all());
+const COUNTED = ["destination", "attempt", "sent_at"] as const;
+
+export function outboxInfo(rows: Rows): OutboxInfo {
+  const found = new Map<string, DestinationInfo>();
+  for (const { destination, attempt, sent_at: sentAt } of rows.select("outbox", [], COUNTED)) {
+    const known = found.get(destination) ?? { destination, pending: 0, failing: 0, attempts: 0, oldestAt: sentAt };
+    found.set(destination, {
+      destination,
+      pending: known.pending + 1,
+      failing: known.failing + Number(attempt > 0),
+      attempts: Math.max(known.attempts, attempt),
+      oldestAt: Math.min(known.oldestAt, sentAt),
+    });
+  }
+  const destinations = [...found.values()].toSorted((a, b) => (a.destination < b.destination ? -1 : 1));
   const sum = (of: "pending" | "failing"): number => destinations.reduce((total, one) => total + one[of], 0);
   const oldest = destinations.map(({ oldestAt }) => oldestAt).toSorted((a, b) => a - b)[0];
   return { pending: sum("pending"), failing: sum("failing"), oldestAt: oldest, destinations };

@@ -37,7 +37,7 @@ export async function describe(session: SqliteSession): Promise<StoreInfo> {
       runs,
       workers: listWorkers(rows),
       items: { ...items },
-      outbox: outboxInfo(sql),
+      outbox: outboxInfo(rows),
     };
   });
 }
