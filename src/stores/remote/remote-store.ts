@@ -65,7 +65,8 @@ import { readHistory, readHolders } from "./run-holders.ts";
 import { findRun, listRuns } from "./list-runs.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
-import { rekey } from "./rekey.ts";
+import { rekey } from "../rules/rekey.ts";
+import { rowSession } from "./row-session.ts";
 import { backUp, check } from "./scratch-copy.ts";
 import {
   OVERLAP_FROM,
@@ -312,8 +313,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: OnProgress): Promise<Rekeyed> {
-    const { runner, reader, cipher } = this.#session;
-    return rekey(runner, reader, cipher, onProgress);
+    return rekey(rowSession(this.#session), this.#session.cipher, onProgress);
   }
 
   async info(): Promise<StoreInfo> {

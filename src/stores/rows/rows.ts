@@ -13,8 +13,8 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
-import type { Filter, Path, TableOf } from "./indexes.ts";
-import type { ColumnName, RowOf, TableName } from "./tables.ts";
+import type { AnyFilter, Filter, Path, TableOf } from "./indexes.ts";
+import type { AnyRow, ColumnName, RowOf, TableName } from "./tables.ts";
 
 /** Values of the first columns of a path, or of a whole primary key. */
 export type Key = readonly (number | string)[];
@@ -74,12 +74,7 @@ export interface Rows {
   /** Inserts the row. False: a row has the same primary key, or the same values in one of these unique paths instead of it. */
   add<T extends TableName>(table: T, row: RowOf<T>, ...unique: readonly Path[]): boolean;
   /** Sets columns. False: there is no such row, or it has other values than expected. */
-  change<T extends TableName>(
-    table: T,
-    key: Key,
-    values: Partial<RowOf<T>>,
-    expected?: Partial<RowOf<T>>,
-  ): boolean;
+  change<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>, expected?: Partial<RowOf<T>>): boolean;
   /** Deletes the row. False: there is no such row, or it has other values than expected. */
   remove<T extends TableName>(table: T, key: Key, expected?: Partial<RowOf<T>>): boolean;
 
@@ -98,6 +93,26 @@ export interface Rows {
   readonly isGuess: boolean;
   /** Whether other transactions run at the same time, so that the order of locks matters. */
   readonly isConcurrent: boolean;
+}
+
+/** The port for rules that treat several tables alike: tables and columns are named by values. */
+export interface AnyRows extends Pick<Rows, "own" | "barrier" | "isGuess"> {
+  get(table: TableName, key: Key, columns: readonly string[]): AnyRow | undefined;
+  select(
+    table: TableName,
+    prefix: Key,
+    columns: readonly string[],
+    span: Omit<Span, "also"> & { readonly also: AnyFilter },
+  ): readonly AnyRow[];
+  set(table: TableName, key: Key, values: AnyRow): void;
+}
+
+/** A store whose rows are read and changed through the port, by work other than lists of writes. */
+export interface RowSession {
+  /** Reads without locks. `body` may run more than once. `what` names the work in errors. */
+  read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
+  /** One transaction. `body` may run more than once; its changes are committed once or not at all. */
+  transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
 }
 
 /** The transaction that a write is applied in. */

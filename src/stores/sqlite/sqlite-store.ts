@@ -76,7 +76,7 @@ import {
   renewLease,
   type Reaped,
 } from "../rules/worker-leases.ts";
-import { rekey } from "./rekey.ts";
+import { rekeyFile } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
@@ -351,7 +351,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
-    return rekey(this.#session, onProgress);
+    return rekeyFile(this.#session, onProgress);
   }
 
   info(): Promise<StoreInfo> {
