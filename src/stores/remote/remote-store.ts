@@ -62,7 +62,8 @@ import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
-import { findRun, listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
+import { findRun } from "./find-run.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
 import { rekey } from "../rules/rekey.ts";
@@ -181,7 +182,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return listRuns(this.#session.reader, filter);
+    return this.#session.reader.withRows("Listing runs", (rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {

@@ -52,7 +52,7 @@ import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
-import { listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { MEMORY } from "./store-file.ts";
 import type { Durability } from "./sqlite-connection.ts";
 import {
@@ -238,7 +238,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#session.read("Listing runs", (sql) => listRuns(this.#session.connection.db, sql, filter));
+    return this.#session.read("Listing runs", (_sql, rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit = UNLIMITED): Promise<readonly Entry[]> {
