@@ -1,11 +1,14 @@
-// A rekey encodes every payload once, in transactions of bounded size, on SQLite and behind a network.
+// A rekey encodes every payload once, in transactions of bounded size, in every store.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { aesGcm, systemClock, systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
 import type { PayloadCipher } from "../../src/stores/payload-cipher.ts";
+import type { Backend } from "../../src/stores/remote/backend.ts";
+import { openMysqlBackend } from "../../src/stores/mysql/backend.ts";
+import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
 import { rowSession as remoteRows } from "../../src/stores/remote/row-session.ts";
 import { RemoteSession } from "../../src/stores/remote/session.ts";
 import type { Rows, RowSession, Tx } from "../../src/stores/rows/rows.ts";
@@ -13,6 +16,7 @@ import type { RowOf } from "../../src/stores/rows/tables.ts";
 import { rekey } from "../../src/stores/rules/rekey.ts";
 import { rowSession } from "../../src/stores/sqlite/row-session.ts";
 import { SqliteSession } from "../../src/stores/sqlite/sqlite-session.ts";
+import { describeOn, freshDatabase } from "../servers/index.ts";
 import { SimServer } from "../simulation/store/sim-backend.ts";
 
 const keys = { one: Buffer.alloc(32, 1), two: Buffer.alloc(32, 2) };
@@ -29,7 +33,11 @@ type Open = (codec: PayloadCodec) => Promise<Opened>;
 
 const ports = { clock: systemClock, timers: systemTimers, random: systemRandom } as const;
 
-function sqlite(): Open & Disposable {
+interface TestStore extends AsyncDisposable {
+  readonly open: Open;
+}
+
+async function sqlite(): Promise<TestStore> {
   const folder = mkdtempSync(join(tmpdir(), "reprise-rekey-"));
   const open: Open = async (codec) => {
     const path = join(folder, "store.db");
@@ -37,22 +45,33 @@ function sqlite(): Open & Disposable {
     const { cipher } = session.connection;
     return { session: rowSession(session), cipher, [Symbol.asyncDispose]: () => session.close() };
   };
-  return Object.assign(open, { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) });
+  return { open, [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
 }
 
-function simulated(): Open & Disposable {
-  const server = new SimServer("rc", () => systemClock.now());
-  const open: Open = async (codec) => {
-    const session = await RemoteSession.open(server.backend(), { ...ports, durability: "full", codec });
+function openRemote(backend: () => Backend | Promise<Backend>): Open {
+  return async (codec) => {
+    const session = await RemoteSession.open(await backend(), { ...ports, durability: "full", codec });
     return { session: remoteRows(session), cipher: session.cipher, [Symbol.asyncDispose]: () => session.close() };
   };
-  return Object.assign(open, { [Symbol.dispose]: () => undefined });
 }
 
-const stores = [
-  ["SQLite", sqlite],
-  ["a remote store", simulated],
-] as const;
+async function simulated(): Promise<TestStore> {
+  const server = new SimServer("rc", () => systemClock.now());
+  return { open: openRemote(() => server.backend()), [Symbol.asyncDispose]: async () => undefined };
+}
+
+async function postgres(): Promise<TestStore> {
+  const database = await freshDatabase("postgres");
+  const open = openRemote(() => openPostgresBackend({ url: database.url }));
+  return { open, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() };
+}
+
+async function mysql(): Promise<TestStore> {
+  const { random, timers } = ports;
+  const database = await freshDatabase("mysql");
+  const open = openRemote(() => openMysqlBackend({ url: database.url, random, timers, durability: "full" }));
+  return { open, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() };
+}
 
 const CHUNK = ["run", "stream", "position", "data"] as const;
 const WRITE = ["thread", "namespace", "id", "task", "position", "data"] as const;
@@ -93,10 +112,10 @@ function counted(session: RowSession, texts: number[][]): RowSession {
   };
 }
 
-test.each(stores)(
-  "%s: every row of a composite key is rewritten once, and only the new key is needed",
-  async (_, store) => {
-    using open = store();
+function rekeyTests(create: () => Promise<TestStore>): void {
+  test("every row of a composite key is rewritten once, and only the new key is needed", async () => {
+    await using store = await create();
+    const { open } = store;
     const chunks: RowOf<"chunks">[] = [];
     for (const run of [1, 2, 3])
       for (const stream of ["", "a", "a/b", "ö"])
@@ -127,20 +146,27 @@ test.each(stores)(
     ]);
     expect(foundChunks.map(({ run, stream, position, data }) => chunk(run, stream, position, data))).toEqual(chunks);
     expect(foundWrites.map(({ data }) => data)).toEqual(writes.map(({ data }) => data));
-  },
-);
-
-test.each(stores)("%s: a transaction of a rekey writes about four megabytes, or one payload", async (_, store) => {
-  using open = store();
-  await using opened = await open(NEW);
-  const million = `"${"x".repeat(1_000_000)}"`;
-  const data = [...Array<string>(30).fill(million), ...Array<string>(30).fill('"x"'), million.repeat(6), '"x"'];
-  await opened.session.transact("Writing", ({ rows }) => {
-    for (const [index, text] of data.entries()) rows.insert("chunks", chunk(1, "s", index, text));
   });
-  const texts: number[][] = [];
-  expect(await rekey(counted(opened.session, texts), opened.cipher)).toEqual({ payloads: 62, unreadable: 0 });
-  const lengths = texts.map((some) => some.reduce((sum, length) => sum + length, 0));
-  for (const [index, length] of lengths.entries()) expect(texts[index]!.length === 1 || length <= 4_000_000).toBe(true);
-  expect(lengths.filter((length) => length > 0).length).toBeLessThan(20);
-});
+
+  test("a transaction of a rekey writes about four megabytes, or one payload", async () => {
+    await using store = await create();
+    const { open } = store;
+    await using opened = await open(NEW);
+    const million = `"${"x".repeat(1_000_000)}"`;
+    const data = [...Array<string>(30).fill(million), ...Array<string>(30).fill('"x"'), million.repeat(6), '"x"'];
+    await opened.session.transact("Writing", ({ rows }) => {
+      for (const [index, text] of data.entries()) rows.insert("chunks", chunk(1, "s", index, text));
+    });
+    const texts: number[][] = [];
+    expect(await rekey(counted(opened.session, texts), opened.cipher)).toEqual({ payloads: 62, unreadable: 0 });
+    const lengths = texts.map((some) => some.reduce((sum, length) => sum + length, 0));
+    for (const [index, length] of lengths.entries())
+      expect(texts[index]!.length === 1 || length <= 4_000_000).toBe(true);
+    expect(lengths.filter((length) => length > 0).length).toBeLessThan(20);
+  });
+}
+
+describe("rekey on SQLite", () => rekeyTests(sqlite));
+describe("rekey on a simulated server", () => rekeyTests(simulated));
+describeOn("postgres", "rekey on PostgreSQL", () => rekeyTests(postgres));
+describeOn("mysql", "rekey on MariaDB", () => rekeyTests(mysql));
