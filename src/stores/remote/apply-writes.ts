@@ -109,6 +109,8 @@ export function applyRules<T>(ws: WorkingSet, work: (rows: TransactionRows) => T
 
 function missingQueries(ws: WorkingSet): readonly Query[] {
   const queries = ws.takeMissing();
+  // Before rows are loaded: a row that a guess has inserted must not be taken for one of the database.
+  ws.reset();
   if (queries.length === 0) throw new InvariantError("A row was missed, but no query was recorded for it.");
   return queries;
 }

@@ -6,7 +6,7 @@
 import type { PayloadContext } from "../../base/index.ts";
 import type { PayloadCipher } from "../payload-cipher.ts";
 import type { QueryResult, Change, WireRow } from "./backend.ts";
-import { columnsOf, PAYLOADS, type AnyRow, type PayloadPlace, type TableName } from "../rows/tables.ts";
+import { PAYLOADS, TABLES, type AnyRow, type PayloadPlace, type TableName } from "../rows/tables.ts";
 
 function placeOf({ place, form }: PayloadPlace, row: WireRow): string {
   if (form === "json") return JSON.stringify(place.map((column) => row[column]));
@@ -14,7 +14,7 @@ function placeOf({ place, form }: PayloadPlace, row: WireRow): string {
 }
 
 const TABLES_WITH_RUN: ReadonlySet<string> = new Set(
-  (Object.keys(PAYLOADS) as TableName[]).filter((table) => columnsOf(table).includes("run")),
+  (Object.keys(PAYLOADS) as TableName[]).filter((table) => "run" in TABLES[table].columns),
 );
 
 export function payloadContext(table: TableName, row: WireRow): PayloadContext {

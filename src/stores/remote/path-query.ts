@@ -1,8 +1,8 @@
 // Path query: the reads of the row port as queries of a backend.
 
-import type { PathInfo, Test } from "../rows/indexes.ts";
+import type { Filter, PathInfo, Test } from "../rows/indexes.ts";
 import type { Key, Span } from "../rows/rows.ts";
-import type { Value } from "../rows/tables.ts";
+import type { TableName, Value } from "../rows/tables.ts";
 import type { Condition, Lock, Select } from "./query.ts";
 
 /** The conditions of an index, and equal values in its first columns. */
@@ -21,12 +21,9 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
   if (after !== undefined) where.push({ column, is: ">", value: after });
   if (before !== undefined) where.push({ column, is: "<", value: before });
   if (upTo !== undefined) where.push({ column, is: "<=", value: upTo });
-  if (also !== undefined)
-    for (const [name, test] of Object.entries(also) as [string, Test][]) where.push(conditionOf(name, test));
+  where.push(...testConditions(also));
   const rest = path.columns.slice(prefix.length);
-  const order = rest.map(
-    ({ name, isDescending }) => [name, isDescending === backwards ? "asc" : "desc"] as const,
-  );
+  const order = rest.map(({ name, isDescending }) => [name, isDescending === backwards ? "asc" : "desc"] as const);
   return {
     kind: "select",
     table: path.table,
@@ -35,6 +32,12 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
     ...(limit !== undefined && { limit }),
     lock,
   };
+}
+
+/** The tests of `also`. */
+export function testConditions(also: Filter<TableName> | undefined): Condition[] {
+  if (also === undefined) return [];
+  return (Object.entries(also) as [string, Test][]).map(([column, test]) => conditionOf(column, test));
 }
 
 function conditionOf(column: string, test: Test | undefined): Condition {

@@ -2,10 +2,10 @@
 // reader sends them together and calls the body again (rows.P4).
 
 import { InvariantError } from "../../base/index.ts";
-import { isOutside, pathInfo, type Path, type TableOf } from "../rows/indexes.ts";
+import { isOutside, pathInfo, type Filter, type Path, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type TableName, type Value } from "../rows/tables.ts";
-import { isWhole, pathConditions, prefixColumns, selectQuery } from "./path-query.ts";
+import { isWhole, pathConditions, prefixColumns, selectQuery, testConditions } from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Lookup, Query } from "./query.ts";
 import { keyOf, keyText } from "./tracked-row.ts";
@@ -103,10 +103,10 @@ export class ReadRows implements Rows {
     return inside as unknown as Part<TableOf<P>, C>[];
   }
 
-  count(path: Path, prefix: Key, upTo?: number): number {
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number {
     const info = pathInfo(path);
     const limit = upTo === undefined ? {} : { upTo };
-    const where = pathConditions(info, prefix);
+    const where = [...pathConditions(info, prefix), ...testConditions(also)];
     return Number(this.#query({ kind: "count", table: info.table, where, ...limit })[0]?.["count"] ?? 0);
   }
 

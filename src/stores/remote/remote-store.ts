@@ -43,7 +43,17 @@ import type {
   Write,
 } from "../../kernel/index.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
-import { readReadiness } from "../rules/flow-reads.ts";
+import { readInputs, readReadiness } from "../rules/flow-reads.ts";
+import {
+  countVersions,
+  findRun,
+  readInbox,
+  readItems,
+  readItemTokens,
+  readJournal,
+  readProgress,
+  readSteps,
+} from "../rules/read.ts";
 import {
   randomWorkerNumber,
   hasNothingToReap,
@@ -56,14 +66,13 @@ import {
   type Reaped,
 } from "../rules/worker-leases.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
-import { readEmitted } from "../rules/streams.ts";
+import { readEmitted, readStream } from "../rules/streams.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
 import { listRuns } from "../rules/list-runs.ts";
-import { findRun } from "./find-run.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
 import { rekey } from "../rules/rekey.ts";
@@ -174,11 +183,11 @@ export class RemoteStore implements Store, ThreadStore {
   // ── reads ──
 
   findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
-    return findRun(this.#session.reader, id, generation);
+    return this.#session.reader.withRows("Finding a run", (rows) => findRun(rows, id, generation));
   }
 
   countVersions(): Promise<readonly VersionCount[]> {
-    return reads.countVersions(this.#session.reader);
+    return this.#session.reader.withRows("Counting versions", countVersions);
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
@@ -186,59 +195,59 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
-    return reads.readJournal(this.#session.reader, run, after, limit);
+    return this.#session.reader.withRows("Reading a journal", (rows) => readJournal(rows, run, after, limit));
   }
 
-  readCheckpoints(run: RunNumber, after: number, limit = EVERYTHING): Promise<readonly NewCheckpoint[]> {
-    return this.#session.reader.withStatements("Reading checkpoints", (sql) => readCheckpoints(sql, run, after, limit));
+  readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]> {
+    return this.#session.reader.withRows("Reading checkpoints", (rows) => readCheckpoints(rows, run, after, limit));
   }
 
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.withStatements("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
+    return this.#session.reader.withRows("Reading a checkpoint", (rows) => findCheckpoint(rows, run, step, whole));
   }
 
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.withStatements("Reading a checkpoint", (sql) =>
-      findLabeledCheckpoint(sql, run, label, step),
+    return this.#session.reader.withRows("Reading a checkpoint", (rows) =>
+      findLabeledCheckpoint(rows, run, label, step),
     );
   }
 
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
-    return reads.readSteps(this.#session.reader, run, after, upTo, limit);
+    return this.#session.reader.withRows("Reading steps", (rows) => readSteps(rows, run, after, upTo, limit));
   }
 
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
-    return reads.readInbox(this.#session.reader, run, after);
+    return this.#session.reader.withRows("Reading an inbox", (rows) => readInbox(rows, run, after));
   }
 
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
-    return reads.readStream(this.#session.reader, run, stream, after, limit);
+    return this.#session.reader.withRows("Reading a stream", (rows) => readStream(rows, run, stream, after, limit));
   }
 
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
-    return this.#session.reader.withStatements("Reading a run's streams", (sql) => readEmitted(sql, run));
+    return this.#session.reader.withRows("Reading a run's streams", (rows) => readEmitted(rows, run));
   }
 
   readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return reads.readInputs(this.#session.reader, asked);
+    return this.#session.reader.withRows("Reading inputs", (rows) => readInputs(rows, asked));
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
-    return this.#session.reader.withStatements("Reading readiness", (sql) => readReadiness(sql, run));
+    return this.#session.reader.withRows("Reading readiness", (rows) => readReadiness(rows, run));
   }
 
   readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
-    return reads.readPulses(this.#session.reader, runs);
+    return this.#session.reader.withRows("Reading the progress of runs", (rows) => readProgress(rows, runs));
   }
 
   readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]> {
-    return reads.readItemTokens(this.#session.reader, items);
+    return this.#session.reader.withRows("Reading items", (rows) => readItemTokens(rows, items));
   }
 
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
-    return reads.readItems(this.#session.reader, run, items);
+    return this.#session.reader.withRows("Reading items", (rows) => readItems(rows, run, items));
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {

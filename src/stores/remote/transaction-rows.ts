@@ -6,14 +6,14 @@
 //   by number, without reading them, and so are entries and chunks.
 
 import { invariant } from "../../base/index.ts";
-import { pathInfo, isOutside, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
+import { pathInfo, isOutside, type Filter, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type RowOf, type TableName, type Value } from "../rows/tables.ts";
 import { compareValues } from "./evaluate.ts";
 import { likelyRow } from "./guesses.ts";
 import { changeLock, lockOf, pathLock, type AccessMode } from "./locks.ts";
 import { MISS } from "./miss.ts";
-import { isWhole, pathConditions, prefixColumns, selectQuery } from "./path-query.ts";
+import { isWhole, pathConditions, prefixColumns, selectQuery, testConditions } from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Count, Distinct, Lock, Query } from "./query.ts";
 import { canLookUpBy } from "./tracked-row.ts";
@@ -113,12 +113,12 @@ export class TransactionRows implements Rows {
     return rows;
   }
 
-  count(path: Path, prefix: Key, upTo?: number): number {
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number {
     const info = pathInfo(path);
     const query: Count = {
       kind: "count",
       table: info.table,
-      where: pathConditions(info, prefix),
+      where: [...pathConditions(info, prefix), ...testConditions(also)],
       ...(upTo !== undefined && { upTo }),
     };
     const counted = this.#ws.tryCounts(query);

@@ -55,8 +55,8 @@ export interface Rows {
     columns: readonly C[],
     span?: Span<TableOf<P>>,
   ): readonly Part<TableOf<P>, C>[];
-  /** The number of rows below a prefix, without locks. `upTo`: counting stops there. */
-  count(path: Path, prefix: Key, upTo?: number): number;
+  /** The number of rows below a prefix, without locks. `upTo`: counting stops there. `also`: tests of further columns. */
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number;
   /** The combinations of values of the columns that follow the prefix, in order, one seek each. Without locks. */
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
@@ -104,6 +104,7 @@ export interface AnyRows extends Pick<Rows, "own" | "barrier" | "isGuess"> {
     columns: readonly string[],
     span: Omit<Span, "also"> & { readonly also: AnyFilter },
   ): readonly AnyRow[];
+  count(table: TableName, prefix: Key, upTo: number | undefined, also: AnyFilter): number;
   set(table: TableName, key: Key, values: AnyRow): void;
 }
 

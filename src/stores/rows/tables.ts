@@ -264,8 +264,8 @@ const COLUMNS = Object.fromEntries(
   Object.entries(TABLES).map(([table, { columns }]) => [table, Object.keys(columns)]),
 ) as unknown as Readonly<Record<TableName, readonly string[]>>;
 
-export function columnsOf(table: TableName): readonly string[] {
-  return COLUMNS[table];
+export function columnsOf<T extends TableName>(table: T): readonly ColumnName<T>[] {
+  return COLUMNS[table] as readonly ColumnName<T>[];
 }
 
 /** One bit per column, in the order of the schema; no table has more than thirty columns. */

@@ -18,7 +18,7 @@ import {
 } from "../../kernel/index.ts";
 import { QueueLimiter, hasDueRateGates, openRateGates, type QueuedItem } from "./queue-limiter.ts";
 import { kindOf } from "./items.ts";
-import { isStopped, plainRows, recordOf, type RunRow } from "./run-rows.ts";
+import { isStopped, plainRows, recordOf, RUN_COLUMNS } from "./run-rows.ts";
 import type { Statements, Tx } from "./statements.ts";
 import { suspectGroups, type SampledSuspects } from "./suspect-groups.ts";
 
@@ -71,20 +71,22 @@ function pick(rows: readonly unknown[], wanted: readonly string[]): readonly str
   return (rows as { value: string }[]).map(({ value }) => value).filter((value) => names.has(value));
 }
 
-export function applyClaimTurns({ sql }: Tx, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
+export function applyClaimTurns(tx: Tx, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
+  const { sql } = tx;
   const limit = write.tokens.length;
   if (limit === 0 || !isRegistered(sql, write.worker)) return [];
-  const suspects = takeSuspectTurns(sql, write);
+  const suspects = takeSuspectTurns(tx, write);
   if (suspects.length > 0) return suspects;
   const due: DueTurn[] = [];
   for (const { name, version } of withDueTurns(sql, write.definitions))
     due.push(...(sql.dueTurns.all(name, version, limit) as unknown as DueTurn[]));
   due.sort((a, b) => b.priority - a.priority || a.run - b.run);
-  return due.slice(0, limit).map(({ run }, index) => takeTurn(sql, run, write, index, 0));
+  return due.slice(0, limit).map(({ run }, index) => takeTurn(tx, run, write, index, 0));
 }
 
 /** store.S5. One group, or none. */
-function takeSuspectTurns(sql: Statements, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
+function takeSuspectTurns(tx: Tx, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
+  const { sql } = tx;
   const seen = pickVersions(sql.suspectDefinitions.all(), write.definitions).map(
     (of): SampledSuspects<DefinitionVersion> => {
       const suspects = sql.suspectTurns.all(of.name, of.version, SUSPECTS_SEEN);
@@ -98,7 +100,7 @@ function takeSuspectTurns(sql: Statements, write: ClaimTurnsWrite): readonly Cla
     for (const { of, limit } of parts) {
       const most = Math.min(limit, size - claimed.length);
       const group = most === 0 ? [] : sql.suspectTurnGroup.all(of.name, of.version, level, most);
-      for (const { run } of group as { run: number }[]) claimed.push(takeTurn(sql, run, write, claimed.length, level));
+      for (const { run } of group as { run: number }[]) claimed.push(takeTurn(tx, run, write, claimed.length, level));
     }
     if (claimed.length > 0) break;
   }
@@ -110,16 +112,17 @@ function holdsIsolated(sql: Statements, worker: number): boolean {
   return sql.holdsIsolatedTurn.get(worker) !== undefined || sql.holdsIsolatedItem.get(worker) !== undefined;
 }
 
-function takeTurn(sql: Statements, run: number, write: ClaimTurnsWrite, index: number, suspicion: number): ClaimedTurn {
+function takeTurn({ sql, rows }: Tx, run: number, write: ClaimTurnsWrite, index: number, suspicion: number): ClaimedTurn {
   const token = write.tokens[index];
   invariant(token !== undefined, "A claim must not take more turns than it has tokens.");
   const { changes } = sql.claimTurn.run(token, write.worker, run);
   invariant(changes === 1, "A due turn must have a row to claim.");
   // Two statements: RETURNING the whole row takes longer than reading it.
-  const row = sql.run.get(run) as unknown as RunRow;
+  const row = rows.get("runs", [run], RUN_COLUMNS);
+  invariant(row !== undefined, "A due turn must have a row to claim.");
   // No invariant `arrivals >= read`: one damaged row must not stop the claims of all other runs. `doctor` reports it.
   const inbox = row.arrivals <= row.read ? [] : plainRows<InboxRow>(sql.inboxAfter.all(run, row.read));
-  return { record: recordOf(sql, row), token, inbox, suspicion };
+  return { record: recordOf(rows, row), token, inbox, suspicion };
 }
 
 interface ReadyItem {

@@ -7,33 +7,14 @@
 import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
 import { UNHAPPY, type Filter } from "../rows/indexes.ts";
 import type { Part, Rows, Span } from "../rows/rows.ts";
+import { RUN_COLUMNS, taggedRecord, tagsOf } from "./run-rows.ts";
+
+type ListedColumn = Exclude<(typeof RUN_COLUMNS)[number], "evidence">;
+type ListedRow = Part<"runs", ListedColumn>;
 
 /** list-runs.N2 */
-const LISTED = [
-  "run",
-  "id",
-  "generation",
-  "definition",
-  "kind",
-  "version",
-  "status",
-  "parent",
-  "parent_command",
-  "priority",
-  "head",
-  "chain",
-  "arrivals",
-  "read",
-  "unread",
-  "created_at",
-  "ended_at",
-  "runtime",
-] as const;
-
-type ListedRow = Part<"runs", (typeof LISTED)[number]>;
-
+const LISTED = RUN_COLUMNS.filter((column): column is ListedColumn => column !== "evidence");
 const RUN = ["run"] as const;
-const TAG = ["tag", "position"] as const;
 /** Runs of a tag that are read at once, at least: the other conditions may exclude most of them. */
 const TAG_PAGE = 20;
 
@@ -41,7 +22,7 @@ export function listRuns(rows: Rows, filter: RunFilter): readonly RunRecord[] {
   if (filter.statuses?.length === 0) return [];
   const found = filter.tag === undefined ? findRuns(rows, filter) : findTagged(rows, filter, filter.tag);
   const tags = found.map(({ run }) => tagsOf(rows, run));
-  return found.map((row, index) => listed(row, tags[index]!));
+  return found.map((row, index) => ({ ...taggedRecord(row, tags[index]!), evidence: undefined }));
 }
 
 /** list-runs.N1 */
@@ -99,36 +80,4 @@ function findTagged(rows: Rows, filter: RunFilter, tag: string): readonly Listed
     before = numbers.at(-1)?.run;
   }
   return found;
-}
-
-/** In the order in which they were given. */
-function tagsOf(rows: Rows, run: number): readonly string[] {
-  const tags = rows.select("tags", [run], TAG);
-  return tags.toSorted((a, b) => a.position - b.position).map(({ tag }) => tag);
-}
-
-/** list-runs.N2 */
-function listed(row: ListedRow, tags: readonly string[]): RunRecord {
-  return {
-    run: row.run,
-    id: row.id,
-    generation: row.generation,
-    definition: row.definition,
-    kind: row.kind,
-    version: row.version,
-    status: row.status,
-    parent: row.parent ?? undefined,
-    parentCommand: row.parent_command ?? undefined,
-    priority: row.priority,
-    tags,
-    head: row.head,
-    chain: row.chain,
-    arrivals: row.arrivals,
-    read: row.read,
-    unread: row.unread,
-    createdAt: row.created_at,
-    endedAt: row.ended_at ?? undefined,
-    runtime: row.runtime,
-    evidence: undefined,
-  };
 }

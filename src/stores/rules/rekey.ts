@@ -8,6 +8,7 @@
 import { RepriseError, unreadableReason } from "../../base/index.ts";
 import type { OnProgress, Rekeyed } from "../../kernel/index.ts";
 import { CODEC_KEY_PREFIX, CODEC_KEYS_END, type PayloadCipher } from "../payload-cipher.ts";
+import type { AnyFilter } from "../rows/indexes.ts";
 import type { AnyRows, Key, Rows, RowSession } from "../rows/rows.ts";
 import { keyColumns, PAYLOADS, type TableName } from "../rows/tables.ts";
 
@@ -24,11 +25,12 @@ interface PayloadTable {
   readonly column: string;
   readonly columns: readonly string[];
   readonly key: readonly string[];
+  readonly hasPayload: AnyFilter;
 }
 
 const PAYLOAD_TABLES: readonly PayloadTable[] = (Object.keys(PAYLOADS) as TableName[]).map((table) => {
   const { column } = PAYLOADS[table]!;
-  return { table, column, columns: [column], key: keyColumns(table) };
+  return { table, column, columns: [column], key: keyColumns(table), hasPayload: { [column]: { not: null } } };
 });
 
 export async function rekey(
@@ -42,24 +44,20 @@ export async function rekey(
       "Rekeying needs a codec, and the store was opened without one. Pass `codec`, or --codec to the command.",
     );
   if (!cipher.isUnlocked) cipher.refuse();
-  const counts = await session.read(WHAT, (rows) => PAYLOAD_TABLES.map(({ table }) => rows.count(table, [])));
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  let [payloads, unreadable, before] = [0, 0, 0];
-  for (const [index, table] of PAYLOAD_TABLES.entries()) {
-    const count = counts[index]!;
-    let walked = 0;
+  const total = await session.read(WHAT, countPayloads);
+  let [payloads, unreadable] = [0, 0];
+  for (const table of PAYLOAD_TABLES)
     for await (const page of rewritePages(session, table)) {
       payloads += page.payloads;
       unreadable += page.unreadable;
-      walked += page.rows;
-      onProgress(before + Math.min(walked, count), total);
+      onProgress(Math.min(payloads + unreadable, total), total);
     }
-    before += count;
-    // The rows without a payload.
-    if (walked < count) onProgress(before, total);
-  }
   if (unreadable === 0) await session.transact(WHAT, ({ rows }) => deleteOtherProbes(rows, cipher));
   return { payloads, unreadable };
+}
+
+function countPayloads(rows: AnyRows): number {
+  return PAYLOAD_TABLES.reduce((sum, { table, hasPayload }) => sum + rows.count(table, [], undefined, hasPayload), 0);
 }
 
 interface Page extends Rekeyed {
@@ -81,8 +79,8 @@ async function* rewritePages(session: RowSession, table: PayloadTable): AsyncGen
 }
 
 /** The keys of the next rows with a payload, in the order of the primary key. */
-function nextKeys(rows: AnyRows, { table, column, key }: PayloadTable, last: Key | undefined, limit: number): Key[] {
-  const also = { [column]: { not: null } };
+function nextKeys(rows: AnyRows, of: PayloadTable, last: Key | undefined, limit: number): Key[] {
+  const { table, key, hasPayload: also } = of;
   const keyOf = (row: Readonly<Record<string, number | string | null>>): Key => key.map((name) => row[name] ?? 0);
   if (last === undefined) return rows.select(table, [], key, { limit, also }).map(keyOf);
   const keys: Key[] = [];

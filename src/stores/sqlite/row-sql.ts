@@ -39,7 +39,7 @@ export function payloadArguments(
   of: (column: string) => string,
 ): readonly [run: string, place: string, field: string] {
   const { field, place, form } = PAYLOADS[table]!;
-  const run = columnsOf(table).includes("run") ? of("run") : "0";
+  const run = (columnsOf(table) as readonly string[]).includes("run") ? of("run") : "0";
   const parts = place.map(of);
   const path = parts.length === 0 ? "'0'" : parts.join(" || '/' || ");
   return [run, form === "json" ? `json_array(${parts.join(", ")})` : path, literal(field)];
@@ -156,8 +156,10 @@ export function selectSql(
   return `select ${list} from ${sourceOf(path)}${whereText(where)}${order}${shape.limit ? " limit +?" : ""}`;
 }
 
-export function countSql(path: PathInfo, prefix: number, isLimited: boolean): string {
-  const from = `from ${sourceOf(path)}${whereText(conditionsOf(path, prefix))}`;
+/** Parameters: the prefix, the further tests, the limit. */
+export function countSql(path: PathInfo, prefix: number, also: SelectShape["also"], isLimited: boolean): string {
+  const tests = also.map(([column, test]) => boundCondition(column, test));
+  const from = `from ${sourceOf(path)}${whereText([...conditionsOf(path, prefix), ...tests])}`;
   return isLimited ? `select count(*) as count from (select 1 ${from} limit +?)` : `select count(*) as count ${from}`;
 }
 

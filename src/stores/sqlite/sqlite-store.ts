@@ -118,7 +118,6 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   return new SqliteStore(session);
 }
 
-const UNLIMITED = -1;
 const EVERYTHING = Number.MAX_SAFE_INTEGER;
 const KIND = "sqlite";
 
@@ -230,69 +229,69 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
-    return this.#session.read("Finding a run", (sql) => findRun(sql, id, generation));
+    return this.#session.read("Finding a run", (_, rows) => findRun(rows, id, generation));
   }
 
   countVersions(): Promise<readonly VersionCount[]> {
-    return this.#session.read("Counting versions", countVersions);
+    return this.#session.read("Counting versions", (_, rows) => countVersions(rows));
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#session.read("Listing runs", (_sql, rows) => listRuns(rows, filter));
+    return this.#session.read("Listing runs", (_, rows) => listRuns(rows, filter));
   }
 
-  readJournal(run: RunNumber, after: number, limit = UNLIMITED): Promise<readonly Entry[]> {
-    return this.#session.read("Reading a journal", (sql) => readJournal(sql, run, after, limit));
+  readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
+    return this.#session.read("Reading a journal", (_, rows) => readJournal(rows, run, after, limit));
   }
 
-  readCheckpoints(run: RunNumber, after: number, limit = UNLIMITED): Promise<readonly NewCheckpoint[]> {
-    return this.#session.read("Reading checkpoints", (sql) => readCheckpoints(sql, run, after, limit));
+  readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]> {
+    return this.#session.read("Reading checkpoints", (_, rows) => readCheckpoints(rows, run, after, limit));
   }
 
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
-    return this.#session.read("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
+    return this.#session.read("Reading a checkpoint", (_, rows) => findCheckpoint(rows, run, step, whole));
   }
 
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.read("Reading a checkpoint", (sql) => findLabeledCheckpoint(sql, run, label, step));
+    return this.#session.read("Reading a checkpoint", (_, rows) => findLabeledCheckpoint(rows, run, label, step));
   }
 
-  readSteps(run: RunNumber, after: number, upTo: number, limit = UNLIMITED): Promise<readonly Entry[]> {
-    return this.#session.read("Reading steps", (sql) => readSteps(sql, run, after, upTo, limit));
+  readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
+    return this.#session.read("Reading steps", (_, rows) => readSteps(rows, run, after, upTo, limit));
   }
 
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
-    return this.#session.read("Reading an inbox", (sql) => readInbox(sql, run, after));
+    return this.#session.read("Reading an inbox", (_, rows) => readInbox(rows, run, after));
   }
 
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
-    return this.#session.read("Reading a stream", (sql) => readStream(sql, run, stream, after, limit));
+    return this.#session.read("Reading a stream", (_, rows) => readStream(rows, run, stream, after, limit));
   }
 
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
-    return this.#session.read("Reading a run's streams", (sql) => readEmitted(sql, run));
+    return this.#session.read("Reading a run's streams", (_, rows) => readEmitted(rows, run));
   }
 
   readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return this.#session.read("Reading inputs", (sql) => readInputs(sql, requests));
+    return this.#session.read("Reading inputs", (_, rows) => readInputs(rows, requests));
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
-    return this.#session.read("Reading readiness", (sql) => readReadiness(sql, run));
+    return this.#session.read("Reading readiness", (_, rows) => readReadiness(rows, run));
   }
 
   readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
-    return this.#session.read("Reading the progress of runs", (sql) => readProgress(sql, runs));
+    return this.#session.read("Reading the progress of runs", (_, rows) => readProgress(rows, runs));
   }
 
   readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]> {
-    return this.#session.read("Reading items", (sql) => readItemTokens(sql, items));
+    return this.#session.read("Reading items", (_, rows) => readItemTokens(rows, items));
   }
 
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
-    return this.#session.read("Reading items", (sql) => readItems(sql, run, items));
+    return this.#session.read("Reading items", (_, rows) => readItems(rows, run, items));
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {

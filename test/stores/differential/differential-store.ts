@@ -31,32 +31,33 @@ import {
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
 import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
 import type { Statements } from "../../../src/stores/rules/statements.ts";
-import { inOrder, RowStore, type Rows } from "./row-store.ts";
+import type { Rows } from "../../../src/stores/rows/rows.ts";
+import { inOrder, RowStore, type TableRows } from "./row-store.ts";
 
 /** The reads of the row store. */
-const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...args: never[]) => unknown } = {
-  findRun: (sql, _, id: string, generation?: number) => findRun(sql, id, generation),
-  countVersions: (sql) => countVersions(sql),
-  readJournal: (sql, _, run: number, after: number, limit = -1) => readJournal(sql, run, after, limit),
-  readCheckpoints: (sql, _, run: number, after: number, limit = -1) => readCheckpoints(sql, run, after, limit),
-  findCheckpoint: (sql, _, run: number, step: number, whole: boolean) => findCheckpoint(sql, run, step, whole),
-  findLabeledCheckpoint: (sql, _, run: number, label: string, step: number) =>
-    findLabeledCheckpoint(sql, run, label, step),
-  readSteps: (sql, _, run: number, after: number, upTo: number, limit = -1) => readSteps(sql, run, after, upTo, limit),
-  readInbox: (sql, _, run: number, after: number) => readInbox(sql, run, after),
-  readStream: (sql, _, run: number, stream: string, after: number, limit: number) =>
-    readStream(sql, run, stream, after, limit),
-  readEmitted: (sql, _, run: number) => readEmitted(sql, run),
-  readInputs: (sql, _, asked: Parameters<Store["readInputs"]>[0]) => readInputs(sql, asked),
-  readReadiness: (sql, _, run: number) => readReadiness(sql, run),
-  readProgress: (sql, _, runs: readonly number[]) => readProgress(sql, runs),
-  readItemTokens: (sql, _, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(sql, items),
-  readItems: (sql, _, run: number, items: readonly string[]) => readItems(sql, run, items),
-  findSchedule: (sql, _, name: string) => findSchedule(sql, name),
-  listSchedules: (sql, _, after: string, limit: number) => listSchedules(sql, after, limit),
-  dueSchedules: (sql, now, definitions: readonly string[], limit: number) =>
+const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, sql: Statements, ...args: never[]) => unknown } = {
+  findRun: (rows, _now, _sql, id: string, generation?: number) => findRun(rows, id, generation),
+  countVersions: (rows) => countVersions(rows),
+  readJournal: (rows, _now, _sql, run: number, after: number, limit?: number) => readJournal(rows, run, after, limit),
+  readCheckpoints: (rows, _now, _sql, run: number, after: number, limit?: number) => readCheckpoints(rows, run, after, limit),
+  findCheckpoint: (rows, _now, _sql, run: number, step: number, whole: boolean) => findCheckpoint(rows, run, step, whole),
+  findLabeledCheckpoint: (rows, _now, _sql, run: number, label: string, step: number) =>
+    findLabeledCheckpoint(rows, run, label, step),
+  readSteps: (rows, _now, _sql, run: number, after: number, upTo: number, limit?: number) => readSteps(rows, run, after, upTo, limit),
+  readInbox: (rows, _now, _sql, run: number, after: number) => readInbox(rows, run, after),
+  readStream: (rows, _now, _sql, run: number, stream: string, after: number, limit: number) =>
+    readStream(rows, run, stream, after, limit),
+  readEmitted: (rows, _now, _sql, run: number) => readEmitted(rows, run),
+  readInputs: (rows, _now, _sql, asked: Parameters<Store["readInputs"]>[0]) => readInputs(rows, asked),
+  readReadiness: (rows, _now, _sql, run: number) => readReadiness(rows, run),
+  readProgress: (rows, _now, _sql, runs: readonly number[]) => readProgress(rows, runs),
+  readItemTokens: (rows, _now, _sql, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(rows, items),
+  readItems: (rows, _now, _sql, run: number, items: readonly string[]) => readItems(rows, run, items),
+  findSchedule: (_rows, _now, sql, name: string) => findSchedule(sql, name),
+  listSchedules: (_rows, _now, sql, after: string, limit: number) => listSchedules(sql, after, limit),
+  dueSchedules: (_rows, now, sql, definitions: readonly string[], limit: number) =>
     findDueSchedules(sql, now, definitions, limit),
-  listWorkers: (sql) => listWorkers(sql),
+  listWorkers: (_rows, _now, sql) => listWorkers(sql),
 };
 
 export class DifferentialStore {
@@ -98,7 +99,7 @@ export class DifferentialStore {
           this.alone(async () => {
             const answer: unknown = await value.apply(target, args);
             this.#load();
-            const same = await this.#rowStore.read((sql) => read(sql, target.now(), ...args));
+            const same = await this.#rowStore.read((sql, _ws, rows) => read(rows, target.now(), sql, ...args));
             assert.deepEqual(same, answer, `${String(name)} answers otherwise`);
             return answer;
           });
@@ -209,8 +210,8 @@ export class DifferentialStore {
     return Math.max(Number(this.#db().prepare(sql).get()!["run"]) + 1, leastNumberAt(now));
   }
 
-  #dump(): Rows {
-    const tables: Rows = {};
+  #dump(): TableRows {
+    const tables: TableRows = {};
     for (const table of SHARED) {
       const columns = columnsOf(table).map((column) => {
         if (table === "tags" && column === "position") return "rowid as position";
