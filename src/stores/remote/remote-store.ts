@@ -72,10 +72,11 @@ import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
-import { listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
-import { rekey } from "./rekey.ts";
+import { rekey } from "../rules/rekey.ts";
+import { rowSession } from "./row-session.ts";
 import { backUp, check } from "./scratch-copy.ts";
 import {
   OVERLAP_FROM,
@@ -189,7 +190,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return listRuns(this.#session.reader, filter);
+    return this.#session.reader.withRows("Listing runs", (rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
@@ -321,8 +322,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: OnProgress): Promise<Rekeyed> {
-    const { runner, reader, cipher } = this.#session;
-    return rekey(runner, reader, cipher, onProgress);
+    return rekey(rowSession(this.#session), this.#session.cipher, onProgress);
   }
 
   async info(): Promise<StoreInfo> {

@@ -6,7 +6,7 @@
 //   by number, without reading them, and so are entries and chunks.
 
 import { invariant } from "../../base/index.ts";
-import { pathInfo, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
+import { pathInfo, type Filter, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type RowOf, type TableName, type Value } from "../rows/tables.ts";
 import { compareValues } from "./evaluate.ts";
@@ -21,6 +21,7 @@ import {
   prefixColumns,
   selectQuery,
   sortRows,
+  testConditions,
 } from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Count, Distinct, Lock, Query } from "./query.ts";
@@ -129,10 +130,10 @@ export class TransactionRows implements Rows {
     return rows;
   }
 
-  count(path: Path, prefix: Key, upTo?: number): number {
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number {
     const info = pathInfo(path);
     const { table } = info;
-    const where = countConditions(info, prefix);
+    const where = [...countConditions(info, prefix), ...testConditions(also)];
     const query: Count = { kind: "count", table, where };
     if (upTo !== undefined) return this.#countUpTo({ ...query, upTo }, upTo);
     if (this.#ws.tryCounts(query) !== undefined) return this.#ws.count(query);

@@ -46,7 +46,7 @@ class PathStatements {
   /** By column list, then by the other parts of the shape as bits and text. */
   readonly selects = new Map<readonly string[], Map<number | string, StatementSync>>();
   readonly byNames = new Map<string, Map<number | string, StatementSync>>();
-  readonly counts = new Map<number, StatementSync>();
+  readonly counts = new Map<number | string, StatementSync>();
   readonly distincts: (StatementSync | undefined)[] = [];
   readonly clears = new Map<number, StatementSync>();
   readonly inserts = new Map<string, StatementSync>();
@@ -170,14 +170,17 @@ export class SqliteRows implements Rows {
     return statement;
   }
 
-  count(path: Path, prefix: Key, upTo?: number): number {
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number {
     const { info, counts } = this.#path(path);
-    const shape = prefix.length * 2 + Number(upTo !== undefined);
+    let shape: number | string = prefix.length * 2 + Number(upTo !== undefined);
+    if (also !== undefined) shape = `${shape} ${alsoShape(also)}`;
     let statement = counts.get(shape);
-    if (statement === undefined)
-      counts.set(shape, (statement = this.#db.prepare(countSql(info, prefix.length, upTo !== undefined))));
-    const row = upTo === undefined ? statement.get(...prefix) : statement.get(...prefix, upTo);
-    return (row as { count: number }).count;
+    if (statement === undefined) {
+      const sql = countSql(info, prefix.length, testsOf(also), upTo !== undefined);
+      counts.set(shape, (statement = this.#db.prepare(sql)));
+    }
+    const bound = boundOf(prefix, also && { also }, upTo);
+    return (statement.get(...bound) as { count: number }).count;
   }
 
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(

@@ -52,7 +52,7 @@ import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
-import { listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { MEMORY } from "./store-file.ts";
 import type { Durability } from "./sqlite-connection.ts";
 import {
@@ -76,7 +76,7 @@ import {
   renewLease,
   type Reaped,
 } from "../rules/worker-leases.ts";
-import { rekey } from "./rekey.ts";
+import { rekeyFile } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
@@ -237,7 +237,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#session.read("Listing runs", (_, rows) => listRuns(this.#session.connection.db, rows, filter));
+    return this.#session.read("Listing runs", (_, rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
@@ -352,7 +352,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
-    return rekey(this.#session, onProgress);
+    return rekeyFile(this.#session, onProgress);
   }
 
   info(): Promise<StoreInfo> {
