@@ -2,7 +2,7 @@
 
 import type { PathInfo, Test } from "../rows/indexes.ts";
 import type { Key, Span } from "../rows/rows.ts";
-import type { Value } from "../rows/tables.ts";
+import { keyColumns, type Value } from "../rows/tables.ts";
 import type { Condition, Lock, Select } from "./query.ts";
 
 /** The conditions of an index, and equal values in its first columns. */
@@ -24,9 +24,7 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
   if (also !== undefined)
     for (const [name, test] of Object.entries(also) as [string, Test][]) where.push(conditionOf(name, test));
   const rest = path.columns.slice(prefix.length);
-  const order = rest.map(
-    ({ name, isDescending }) => [name, isDescending === backwards ? "asc" : "desc"] as const,
-  );
+  const order = rest.map(({ name, isDescending }) => [name, isDescending === backwards ? "asc" : "desc"] as const);
   return {
     kind: "select",
     table: path.table,
@@ -64,6 +62,15 @@ export function isWhole(path: PathInfo, prefix: Key, span: Span | undefined): bo
   const { after, before, upTo, also, limit } = span;
   if (after !== undefined || before !== undefined || upTo !== undefined || also !== undefined) return false;
   return limit === undefined || prefix.length === path.columns.length;
+}
+
+/** Whether a lookup by the prefix, which returns rows in the order of the primary key, returns them in the order of the path. */
+export function isInKeyOrder({ table, columns, isPrimary }: PathInfo, prefix: Key, { backwards }: Span): boolean {
+  if (columns.length === prefix.length) return true;
+  if (backwards === true) return false;
+  if (isPrimary) return true;
+  const rest = columns.slice(prefix.length).map(({ name, isDescending }) => `${isDescending ? "-" : ""}${name}`);
+  return rest.join() === keyColumns(table).join();
 }
 
 export function prefixColumns({ columns }: PathInfo, prefix: Key): readonly string[] {

@@ -5,7 +5,7 @@ import { InvariantError } from "../../base/index.ts";
 import { isOutside, pathInfo, type Path, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type TableName, type Value } from "../rows/tables.ts";
-import { isWhole, pathConditions, prefixColumns, selectQuery } from "./path-query.ts";
+import { isInKeyOrder, isWhole, pathConditions, prefixColumns, selectQuery } from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Lookup, Query } from "./query.ts";
 import { keyOf, keyText } from "./tracked-row.ts";
@@ -54,8 +54,7 @@ export class ReadRows implements Rows {
       if (some === undefined) byKey.set(key, [row]);
       else some.push(row);
     }
-    for (const key of keys)
-      this.#results.set(lookupText(table, columns, key), byKey.get(keyText(key)) ?? NOTHING);
+    for (const key of keys) this.#results.set(lookupText(table, columns, key), byKey.get(keyText(key)) ?? NOTHING);
   }
 
   #ask(text: string, query: () => Query): readonly AnyRow[] {
@@ -94,8 +93,7 @@ export class ReadRows implements Rows {
     span: Span<TableOf<P>> = ALL as Span<TableOf<P>>,
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    // A lookup returns rows in the order of the primary key.
-    const isLookup = isWhole(info, prefix, span as Span) && info.isPrimary && span.backwards !== true;
+    const isLookup = isWhole(info, prefix, span as Span) && isInKeyOrder(info, prefix, span as Span);
     const rows = isLookup
       ? this.#lookUp(info.table, prefixColumns(info, prefix), prefix)
       : this.#query(selectQuery(info, prefix, span as Span, "none"));
@@ -108,6 +106,13 @@ export class ReadRows implements Rows {
     const limit = upTo === undefined ? {} : { upTo };
     const where = pathConditions(info, prefix);
     return Number(this.#query({ kind: "count", table: info.table, where, ...limit })[0]?.["count"] ?? 0);
+  }
+
+  /** The greatest value of a column below a prefix of the primary key. Nothing else of the rows is read. */
+  most<T extends TableName>(table: T, prefix: Key, most: ColumnName<T>): number | undefined {
+    const where = pathConditions(pathInfo(table), prefix);
+    const found = this.#query({ kind: "count", table, where, most })[0]?.["most"];
+    return typeof found === "number" ? found : undefined;
   }
 
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
@@ -123,8 +128,7 @@ export class ReadRows implements Rows {
   among(path: Path, wanted: readonly string[]): readonly string[] {
     if (wanted.length === 0) return NOTHING;
     const column = pathInfo(path).columns[0]!.name as never;
-    if (wanted.length <= FEW_NAMES)
-      return wanted.filter((name) => this.first(path, [name], [column]) !== undefined);
+    if (wanted.length <= FEW_NAMES) return wanted.filter((name) => this.first(path, [name], [column]) !== undefined);
     const found = new Set<unknown>(this.distinct(path, NOTHING, [column]).map((row) => row[column]));
     return wanted.filter((name) => found.has(name));
   }

@@ -15,7 +15,6 @@ import { withRetry, type RetryOptions } from "./retry.ts";
 import type { Query } from "./query.ts";
 import type { AnyRow, RowOf, TableName } from "../rows/tables.ts";
 import { rowStatements } from "./statements/row-statements.ts";
-import type { Rows } from "../rows/rows.ts";
 import { ReadRows } from "./read-rows.ts";
 import { WorkingSet } from "./working-set.ts";
 
@@ -75,7 +74,7 @@ export class Reader {
   }
 
   /** Runs `body` on rows; several round trips where one result leads to the next query. */
-  async withRows<T>(what: string, body: (rows: Rows) => T): Promise<T> {
+  async withRows<T>(what: string, body: (rows: ReadRows) => T): Promise<T> {
     const rows = new ReadRows();
     for (;;) {
       let result: T | undefined;

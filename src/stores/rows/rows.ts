@@ -100,6 +100,14 @@ export interface Rows {
   readonly isConcurrent: boolean;
 }
 
+/** A store whose rows are read and changed through the port, by work other than lists of writes. */
+export interface RowSession {
+  /** Reads without locks. `body` may run more than once. `what` names the work in errors. */
+  read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
+  /** One transaction. `body` may run more than once; its changes are committed once or not at all. */
+  transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
+}
+
 /** The transaction that a write is applied in. */
 export interface Tx {
   readonly rows: Rows;

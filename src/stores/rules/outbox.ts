@@ -17,8 +17,7 @@ import {
 } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
 import { findEntry } from "./journal-entries.ts";
-import { plainRows } from "./run-rows.ts";
-import type { Statements, Tx } from "./statements.ts";
+import type { Tx } from "./statements.ts";
 import { firstGeneration } from "./streams.ts";
 
 const SEQ = ["seq"] as const;
@@ -115,8 +114,7 @@ export function applyMessageBack({ rows }: Tx, write: ReturnMessageWrite): ItemO
   return { status: rows.change("outbox", [line, run, seq], values, { token }) ? "committed" : "lease_lost" };
 }
 
-export function outboxInfo(sql: Statements): OutboxInfo {
-  const destinations = plainRows<DestinationInfo>(sql.countOutgoing.all());
+export function outboxInfo(destinations: readonly DestinationInfo[]): OutboxInfo {
   const sum = (of: "pending" | "failing"): number => destinations.reduce((total, one) => total + one[of], 0);
   const oldest = destinations.map(({ oldestAt }) => oldestAt).toSorted((a, b) => a - b)[0];
   return { pending: sum("pending"), failing: sum("failing"), oldestAt: oldest, destinations };
