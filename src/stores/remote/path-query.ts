@@ -80,7 +80,7 @@ export function isWhole(path: PathInfo, prefix: Key, span: Span | undefined): bo
   if (span === undefined) return true;
   const { after, before, upTo, also, limit } = span;
   if (after !== undefined || before !== undefined || upTo !== undefined || also !== undefined) return false;
-  return limit === undefined || prefix.length === path.columns.length;
+  return limit === undefined || (path.isUnique && prefix.length === path.columns.length);
 }
 
 /** Whether a lookup by the prefix, which returns rows in the order of the primary key, returns them in the order of the path. */
