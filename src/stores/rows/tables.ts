@@ -295,7 +295,10 @@ export function keyBitsOf(table: TableName): number {
 interface PayloadPlace {
   readonly column: string;
   readonly field: string;
-  /** The columns that say where the row is in its run, or in the store: none, one as text, or several. */
+  /**
+   * The columns that say where the row is in its run, or in the store: none, one as text, or several. One that is not in the key is
+   * set only together with the payload.
+   */
   readonly place: readonly string[];
   /** How several columns become one text: joined by "/", or as a JSON list. */
   readonly form?: "path" | "json";

@@ -51,9 +51,6 @@ const INBOX: PayloadPlace = { field: "inbox" };
 const FAILURES: PayloadPlace = { field: "failures" };
 const EVIDENCE: PayloadPlace = { field: "evidence" };
 const SCHEDULE: PayloadPlace = { field: "schedule" };
-const VALUE: PayloadPlace = { field: "langgraph" };
-const WRITE: PayloadPlace = { field: "langgraph_write" };
-const NEW_WRITE = "json_array(?1, ?2, ?3, ?4, cast(?5 as integer), ?6)";
 
 /** By the name of the statement. */
 export const PLACES: Readonly<Record<string, PayloadPlace>> = {
@@ -93,10 +90,4 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   schedulesWithBacklog: SCHEDULE,
   insertSchedule: { ...SCHEDULE, place: "?1" },
   updateSchedule: { ...SCHEDULE, place: "?1" },
-  insertThreadValue: { ...VALUE, place: "json_array(cast(?1 as integer), ?2, ?3)" },
-  threadValue: VALUE,
-  threadValuesAt: VALUE,
-  addThreadWrite: { ...WRITE, place: NEW_WRITE },
-  replaceThreadWrite: { ...WRITE, place: NEW_WRITE },
-  threadWrites: WRITE,
 };

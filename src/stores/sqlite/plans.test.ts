@@ -30,23 +30,6 @@ test.each<[Name, RegExp]>([
   ["nextSchedule", /^SEARCH schedules USING COVERING INDEX schedules_due \(definition=\? AND due_at>\?\)$/],
   ["schedulesWithBacklog", /^SEARCH schedules USING INDEX schedules_in_line \(definition=\?\)\n/],
   [
-    "newestThreadCheckpoint",
-    /^SEARCH langgraph_checkpoints USING INDEX sqlite_autoindex_langgraph_checkpoints_1 \(thread=\? AND namespace=\?\)$/,
-  ],
-  [
-    "checkpointsOfNamespace",
-    /^SEARCH langgraph_checkpoints USING INDEX sqlite_autoindex_langgraph_checkpoints_1 \(thread=\? AND namespace=\? AND id<\?\)$/,
-  ],
-  [
-    "checkpointsOfThread",
-    /^SEARCH langgraph_checkpoints USING INDEX langgraph_checkpoints_by_thread \(thread=\? AND id<\?\)$/,
-  ],
-  ["checkpointsOfAll", /^SEARCH langgraph_checkpoints USING INDEX langgraph_checkpoints_by_id \(id<\?\)$/],
-  [
-    "threadWrites",
-    /^SEARCH langgraph_writes USING INDEX sqlite_autoindex_langgraph_writes_1 \(thread=\? AND namespace=\? AND id=\?\)$/,
-  ],
-  [
     "inputsOfNode",
     /^SEARCH arrivals USING PRIMARY KEY \(run=\? AND target=\?\)\nSEARCH journal USING INDEX sqlite_autoindex_journal_1 \(run=\? AND seq=\?\)$/,
   ],

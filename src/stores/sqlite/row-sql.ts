@@ -169,15 +169,18 @@ export function distinctSql(path: PathInfo, prefix: number): string {
 /** Parameters: the stored columns. `taken`: the unique columns whose conflict is no error; "any": those of every unique index. */
 export function insertSql(table: TableName, withCodec: WithCodec, taken?: readonly string[] | "any"): string {
   const columns = storedColumns(table);
-  const parameter = (column: string): string => {
-    const place = `?${columns.indexOf(column) + 1}`;
-    return columnType(table, column) === "int" ? `cast(${place} as integer)` : place;
-  };
-  const place = withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, parameter) : "";
+  const place =
+    withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, (name) => newValue(table, columns, name)) : "";
   const values = columns.map((column, at) => writeColumn(table, column, `?${at + 1}`, place));
   const conflict =
     taken === undefined ? "" : ` on conflict ${taken === "any" ? "" : `(${taken.map(quoted).join(", ")}) `}do nothing`;
   return `insert into ${table} (${columns.map(quoted).join(", ")}) values (${values.join(", ")})${conflict}`;
+}
+
+/** The parameter of one of these columns, with the column's type. */
+function newValue(table: TableName, columns: readonly string[], name: string): string {
+  const parameter = `?${columns.indexOf(name) + 1}`;
+  return columnType(table, name) === "int" ? `cast(${parameter} as integer)` : parameter;
 }
 
 /** Parameters: the values, the key, the expected values. */
@@ -187,8 +190,10 @@ export function updateSql(
   expected: readonly string[],
   withCodec: WithCodec,
 ): string {
-  const place = withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, quoted) : "";
-  const sets = columns.map((column) => `${quoted(column)} = ${writeColumn(table, column, "?", place)}`);
+  // A column that is part of the payload's place may be set, too.
+  const of = (name: string): string => (columns.includes(name) ? newValue(table, columns, name) : quoted(name));
+  const place = withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, of) : "";
+  const sets = columns.map((column, at) => `${quoted(column)} = ${writeColumn(table, column, `?${at + 1}`, place)}`);
   return `update ${table} set ${sets.join(", ")}${keyText(table, expected)}`;
 }
 
