@@ -1,9 +1,9 @@
 // Path query: the reads of the row port as queries of a backend.
 
 import { invariant } from "../../base/index.ts";
-import { isOutside, type PathInfo, type Test } from "../rows/indexes.ts";
+import { isOutside, type Filter, type PathInfo, type Test } from "../rows/indexes.ts";
 import type { Key, Span } from "../rows/rows.ts";
-import type { AnyRow, Value } from "../rows/tables.ts";
+import type { AnyRow, TableName, Value } from "../rows/tables.ts";
 import { compareValues } from "./evaluate.ts";
 import type { Condition, Lock, Select } from "./query.ts";
 
@@ -23,8 +23,7 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
   if (after !== undefined) where.push({ column, is: ">", value: after });
   if (before !== undefined) where.push({ column, is: "<", value: before });
   if (upTo !== undefined) where.push({ column, is: "<=", value: upTo });
-  if (also !== undefined)
-    for (const [name, test] of Object.entries(also) as [string, Test][]) where.push(conditionOf(name, test));
+  where.push(...testConditions(also));
   const rest = path.columns.slice(prefix.length);
   const order = rest.map(({ name, isDescending }) => [name, isDescending === backwards ? "asc" : "desc"] as const);
   return {
@@ -47,6 +46,12 @@ export function insideRows(path: PathInfo, rows: readonly AnyRow[], { limit }: S
 export function countConditions(path: PathInfo, prefix: Key): Condition[] {
   invariant(path.apart === undefined, "rows of an index with `apart` cannot be counted", { path: path.name });
   return pathConditions(path, prefix);
+}
+
+/** The tests of `also`. */
+export function testConditions(also: Filter<TableName> | undefined): Condition[] {
+  if (also === undefined) return [];
+  return (Object.entries(also) as [string, Test][]).map(([column, test]) => conditionOf(column, test));
 }
 
 function conditionOf(column: string, test: Test | undefined): Condition {

@@ -43,7 +43,17 @@ import type {
   Write,
 } from "../../kernel/index.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
-import { readReadiness } from "../rules/flow-reads.ts";
+import { readInputs, readReadiness } from "../rules/flow-reads.ts";
+import {
+  countVersions,
+  findRun,
+  readInbox,
+  readItems,
+  readItemTokens,
+  readJournal,
+  readProgress,
+  readSteps,
+} from "../rules/read.ts";
 import {
   randomWorkerNumber,
   hasNothingToReap,
@@ -56,16 +66,16 @@ import {
   type Reaped,
 } from "../rules/worker-leases.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
-import { readEmitted } from "../rules/streams.ts";
+import { readEmitted, readStream } from "../rules/streams.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
-import { findRun, listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
-import { rekey } from "./rekey.ts";
+import { rekey } from "../rules/rekey.ts";
 import { backUp, check } from "./scratch-copy.ts";
 import {
   OVERLAP_FROM,
@@ -127,15 +137,14 @@ export class RemoteStore implements Store, ThreadStore {
   async registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
     const session = this.#session;
     await session.catchUp();
-    // A number that exists already is a conflict at the commit; the retry chooses another one.
-    const registering = rulesWork("Registering a worker", (tx) => {
+    for (;;) {
+      // Outside of the work, which runs more than once.
       const worker = randomWorkerNumber(session.options.random);
-      registerWorker(tx, worker, name, leaseMs, about);
+      const registering = rulesWork("Registering a worker", (tx) => registerWorker(tx, worker, name, leaseMs, about));
+      if (!(await session.runner.run({ ...registering, use: "heartbeat" }))) continue;
+      session.cache.addWorker(worker);
       return worker;
-    });
-    const worker = await session.runner.run({ ...registering, use: "heartbeat" });
-    session.cache.addWorker(worker);
-    return worker;
+    }
   }
 
   async renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
@@ -148,11 +157,11 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
-    return this.#session.reader.withStatements("Listing workers", listWorkers);
+    return this.#session.reader.withRows("Listing workers", listWorkers);
   }
 
   readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.reader.withStatements("Reading the work of a worker", (sql) => readHeld(sql, worker));
+    return this.#session.reader.withRows("Reading the work of a worker", (rows) => readHeld(rows, worker));
   }
 
   async releaseWorker(worker: number): Promise<void> {
@@ -164,7 +173,7 @@ export class RemoteStore implements Store, ThreadStore {
     const session = this.#session;
     await session.catchUp();
     const now = session.now();
-    const isIdle = await session.reader.withStatements("Reaping", (sql) => hasNothingToReap(sql, now, self));
+    const isIdle = await session.reader.withRows("Reaping", (rows) => hasNothingToReap(rows, now, self));
     if (isIdle) return { workers: 0, turns: 0, items: 0 };
     return session.runner.run(rulesWork("Reaping", (tx) => reap(tx, self)));
   }
@@ -172,71 +181,71 @@ export class RemoteStore implements Store, ThreadStore {
   // ── reads ──
 
   findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
-    return findRun(this.#session.reader, id, generation);
+    return this.#session.reader.withRows("Finding a run", (rows) => findRun(rows, id, generation));
   }
 
   countVersions(): Promise<readonly VersionCount[]> {
-    return reads.countVersions(this.#session.reader);
+    return this.#session.reader.withRows("Counting versions", countVersions);
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return listRuns(this.#session.reader, filter);
+    return this.#session.reader.withRows("Listing runs", (rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
-    return reads.readJournal(this.#session.reader, run, after, limit);
+    return this.#session.reader.withRows("Reading a journal", (rows) => readJournal(rows, run, after, limit));
   }
 
-  readCheckpoints(run: RunNumber, after: number, limit = EVERYTHING): Promise<readonly NewCheckpoint[]> {
-    return this.#session.reader.withStatements("Reading checkpoints", (sql) => readCheckpoints(sql, run, after, limit));
+  readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]> {
+    return this.#session.reader.withRows("Reading checkpoints", (rows) => readCheckpoints(rows, run, after, limit));
   }
 
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.withStatements("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
+    return this.#session.reader.withRows("Reading a checkpoint", (rows) => findCheckpoint(rows, run, step, whole));
   }
 
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.withStatements("Reading a checkpoint", (sql) =>
-      findLabeledCheckpoint(sql, run, label, step),
+    return this.#session.reader.withRows("Reading a checkpoint", (rows) =>
+      findLabeledCheckpoint(rows, run, label, step),
     );
   }
 
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
-    return reads.readSteps(this.#session.reader, run, after, upTo, limit);
+    return this.#session.reader.withRows("Reading steps", (rows) => readSteps(rows, run, after, upTo, limit));
   }
 
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
-    return reads.readInbox(this.#session.reader, run, after);
+    return this.#session.reader.withRows("Reading an inbox", (rows) => readInbox(rows, run, after));
   }
 
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
-    return reads.readStream(this.#session.reader, run, stream, after, limit);
+    return this.#session.reader.withRows("Reading a stream", (rows) => readStream(rows, run, stream, after, limit));
   }
 
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
-    return this.#session.reader.withStatements("Reading a run's streams", (sql) => readEmitted(sql, run));
+    return this.#session.reader.withRows("Reading a run's streams", (rows) => readEmitted(rows, run));
   }
 
   readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return reads.readInputs(this.#session.reader, asked);
+    return this.#session.reader.withRows("Reading inputs", (rows) => readInputs(rows, asked));
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
-    return this.#session.reader.withStatements("Reading readiness", (sql) => readReadiness(sql, run));
+    return this.#session.reader.withRows("Reading readiness", (rows) => readReadiness(rows, run));
   }
 
   readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
-    return reads.readPulses(this.#session.reader, runs);
+    return this.#session.reader.withRows("Reading the progress of runs", (rows) => readProgress(rows, runs));
   }
 
   readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]> {
-    return reads.readItemTokens(this.#session.reader, items);
+    return this.#session.reader.withRows("Reading items", (rows) => readItemTokens(rows, items));
   }
 
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
-    return reads.readItems(this.#session.reader, run, items);
+    return this.#session.reader.withRows("Reading items", (rows) => readItems(rows, run, items));
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
@@ -268,17 +277,17 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.reader.withStatements("Finding a schedule", (sql) => findSchedule(sql, name));
+    return this.#session.reader.withRows("Finding a schedule", (rows) => findSchedule(rows, name));
   }
 
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.reader.withStatements("Listing schedules", (sql) => listSchedules(sql, after, limit));
+    return this.#session.reader.withRows("Listing schedules", (rows) => listSchedules(rows, after, limit));
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
     const now = this.now();
-    return this.#session.reader.withStatements("Reading schedules", (sql) =>
-      findDueSchedules(sql, now, definitions, limit),
+    return this.#session.reader.withRows("Reading schedules", (rows) =>
+      findDueSchedules(rows, now, definitions, limit),
     );
   }
 
@@ -312,8 +321,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: OnProgress): Promise<Rekeyed> {
-    const { runner, reader, cipher } = this.#session;
-    return rekey(runner, reader, cipher, onProgress);
+    return rekey(rowSession(this.#session), this.#session.cipher, onProgress);
   }
 
   async info(): Promise<StoreInfo> {

@@ -1,14 +1,14 @@
-// Row session: rows of a remote store for rules that are not part of a list of writes.
+// Row session: a remote session as the rules use it.
 
 import type { RowSession } from "../rows/rows.ts";
 import type { ThreadNumbers } from "../rules/threads.ts";
 import { rulesWork } from "./rules-work.ts";
 import type { RemoteSession } from "./session.ts";
 
-export function rowSession({ reader, runner }: RemoteSession): RowSession {
+export function rowSession(session: Pick<RemoteSession, "reader" | "runner">): RowSession {
   return {
-    read: (what, body) => reader.withRows(what, body),
-    transact: (what, body) => runner.run(rulesWork(what, (tx) => body(tx))),
+    read: (what, body) => session.reader.withRows(what, body),
+    transact: (what, body) => session.runner.run(rulesWork(what, body)),
   };
 }
 

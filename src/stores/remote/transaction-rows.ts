@@ -6,7 +6,7 @@
 //   by number, without reading them, and so are entries and chunks.
 
 import { invariant } from "../../base/index.ts";
-import { pathInfo, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
+import { pathInfo, type Filter, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type RowOf, type TableName, type Value } from "../rows/tables.ts";
 import { compareValues } from "./evaluate.ts";
@@ -21,6 +21,7 @@ import {
   prefixColumns,
   selectQuery,
   sortRows,
+  testConditions,
 } from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Count, Distinct, Lock, Query } from "./query.ts";
@@ -129,10 +130,10 @@ export class TransactionRows implements Rows {
     return rows;
   }
 
-  count(path: Path, prefix: Key, upTo?: number): number {
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number {
     const info = pathInfo(path);
     const { table } = info;
-    const where = countConditions(info, prefix);
+    const where = [...countConditions(info, prefix), ...testConditions(also)];
     const query: Count = { kind: "count", table, where };
     if (upTo !== undefined) return this.#countUpTo({ ...query, upTo }, upTo);
     if (this.#ws.tryCounts(query) !== undefined) return this.#ws.count(query);
@@ -188,27 +189,21 @@ export class TransactionRows implements Rows {
   ): AnyRow[] {
     const valuesOf = (row: AnyRow): Value[] => columns.map((column) => row[column]!);
     const found = new Map(rows.map((row) => [JSON.stringify(valuesOf(row)), row]));
-    for (const row of was) {
-      const values = valuesOf(row);
-      if (this.#select(info, [...prefix, ...(values as Key)], { limit: 1 }, "none").length === 0)
-        found.delete(JSON.stringify(values));
-    }
+    // As claims select: they have loaded the rows they may lock.
+    const lock = this.#mode === "claim" ? pathLock(this.#mode, info) : "none";
+    const changed = new Map(was.map(valuesOf).map((values) => [JSON.stringify(values), values]));
+    for (const [text, values] of changed)
+      if (this.#select(info, [...prefix, ...(values as Key)], { limit: 1 }, lock).length === 0) found.delete(text);
     for (const row of is) found.set(JSON.stringify(valuesOf(row)), row);
     return [...found.values()];
   }
 
   among(path: Path, wanted: readonly string[]): readonly string[] {
     if (wanted.length === 0) return NOTHING;
-    const info = pathInfo(path);
-    const column = info.columns[0]!.name as never;
-    if (wanted.length <= FEW_NAMES) {
-      // A claim reads the rows anyway; a poll needs to know which names have any.
-      if (this.#mode !== "read") return wanted;
-      return wanted.filter((name) => this.#select(info, [name], { limit: 1 }, "none").length > 0);
-    }
-    const found = new Set<Value>(
-      this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!),
-    );
+    // The caller reads the rows of a few names anyway.
+    if (wanted.length <= FEW_NAMES) return wanted;
+    const column = pathInfo(path).columns[0]!.name as never;
+    const found = new Set<Value>(this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!));
     return wanted.filter((name) => found.has(name));
   }
 

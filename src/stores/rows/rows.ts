@@ -13,8 +13,8 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
-import type { Filter, Path, TableOf } from "./indexes.ts";
-import type { ColumnName, RowOf, TableName } from "./tables.ts";
+import type { AnyFilter, Filter, Path, TableOf } from "./indexes.ts";
+import type { AnyRow, ColumnName, RowOf, TableName } from "./tables.ts";
 
 /** Values of the first columns of a path, or of a whole primary key. */
 export type Key = readonly (number | string)[];
@@ -55,8 +55,8 @@ export interface Rows {
     columns: readonly C[],
     span?: Span<TableOf<P>>,
   ): readonly Part<TableOf<P>, C>[];
-  /** The number of rows below a prefix, without locks. `upTo`: counting stops there. */
-  count(path: Path, prefix: Key, upTo?: number): number;
+  /** The number of rows below a prefix, without locks. `upTo`: counting stops there. `also`: tests of further columns. */
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number;
   /** The combinations of values of the columns that follow the prefix, in order, one seek each. Without locks. No row has null there. */
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
@@ -93,6 +93,27 @@ export interface Rows {
   readonly isGuess: boolean;
   /** Whether other transactions run at the same time, so that the order of locks matters. */
   readonly isConcurrent: boolean;
+}
+
+/** The port for rules that treat several tables alike: tables and columns are named by values. */
+export interface AnyRows extends Pick<Rows, "own" | "barrier" | "isGuess"> {
+  get(table: TableName, key: Key, columns: readonly string[]): AnyRow | undefined;
+  select(
+    table: TableName,
+    prefix: Key,
+    columns: readonly string[],
+    span: Omit<Span, "also"> & { readonly also: AnyFilter },
+  ): readonly AnyRow[];
+  count(table: TableName, prefix: Key, upTo: number | undefined, also: AnyFilter): number;
+  set(table: TableName, key: Key, values: AnyRow): void;
+}
+
+/** A store whose rows are read and changed through the port, by work other than lists of writes. */
+export interface RowSession {
+  /** Reads without locks. `body` may run more than once. `what` names the work in errors. */
+  read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
+  /** One transaction. `body` may run more than once; its changes are committed once or not at all. */
+  transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
 }
 
 /** The transaction that a write is applied in. */

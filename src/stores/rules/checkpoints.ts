@@ -3,83 +3,83 @@
 // A checkpoint is unique by (run, step) and by key, and is never changed or replaced: the first one is kept (rules.C2).
 
 import type { NewCheckpoint, RunNumber, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
-import type { Statements, Tx } from "./statements.ts";
+import type { Part, Rows } from "../rows/rows.ts";
+import type { RowOf } from "../rows/tables.ts";
+import { NO_TURN } from "./run-rows.ts";
+import type { Tx } from "./transaction.ts";
 import { fenceFailure } from "./fence-failure.ts";
 
-/** Runs first, so that a duplicate is found before anything else is written. Undefined when all checkpoints are inserted. */
+const KEPT = ["run", "step", "key"] as const;
+type Kept = Part<"checkpoints", (typeof KEPT)[number]>;
+
+/**
+ * Runs first, so that a duplicate is found before anything else is written. Undefined when all checkpoints are inserted; the caller
+ * deletes them again when the fence of the turn does not hold (`deleteCheckpoints`).
+ */
 export function insertCheckpoints(
   tx: Tx,
   turn: TurnWrite,
   checkpoints: readonly NewCheckpoint[],
 ): TurnOutcome | undefined {
-  const { run, token, head } = turn;
-  for (const [index, { step, seq, chain, key, label, state }] of checkpoints.entries()) {
-    // One statement checks the fence and both kinds of uniqueness.
-    const { changes } = tx.sql.insertFencedCheckpoint.run(
-      run,
-      step,
-      seq,
-      chain,
-      key,
-      label ?? null,
-      state ?? null,
-      token,
-      head,
-    );
-    if (changes === 1) continue;
-    if (deleteOrphanedKey(tx, key)) return insertAgain(tx, turn, checkpoints, index);
-    for (const before of checkpoints.slice(0, index)) tx.sql.deleteCheckpoint.run(run, before.step);
-    return refusalOf(tx, turn, checkpoints);
+  const { run } = turn;
+  for (const [index, checkpoint] of checkpoints.entries()) {
+    if (tx.rows.add("checkpoints", rowOf(run, checkpoint), "checkpoints", "checkpoints_key")) continue;
+    const isOrphan = deleteOrphanedKey(tx, checkpoint.key);
+    deleteCheckpoints(tx.rows, run, checkpoints.slice(0, index));
+    return isOrphan ? insertCheckpoints(tx, turn, checkpoints) : refusalOf(tx, turn, checkpoints);
   }
   return undefined;
 }
+
+export function deleteCheckpoints(rows: Rows, run: RunNumber, checkpoints: readonly NewCheckpoint[]): void {
+  for (const { step } of checkpoints) rows.drop("checkpoints", [run, step]);
+}
+
+export function insertCheckpoint(rows: Rows, run: RunNumber, checkpoint: NewCheckpoint): void {
+  rows.insert("checkpoints", rowOf(run, checkpoint));
+}
+
+function rowOf(run: RunNumber, { step, seq, chain, key, label, state }: NewCheckpoint): RowOf<"checkpoints"> {
+  return { run, step, seq, chain, key, label: label ?? null, state: state ?? null };
+}
+
+const STATUS = ["status"] as const;
 
 /**
  * Deletes the checkpoint with this key of a pruned run whose rows are not swept yet: a new run with the same id makes the same
  * keys. True when there was one.
  */
-export function deleteOrphanedKey({ sql }: Tx, key: string): boolean {
-  const kept = sql.checkpointByKey.get(key) as Kept | undefined;
-  if (kept === undefined || sql.statusOf.get(kept.run) !== undefined) return false;
-  sql.deleteCheckpoint.run(kept.run, kept.step);
+export function deleteOrphanedKey({ rows }: Tx, key: string): boolean {
+  const kept = rows.first("checkpoints_key", [key], KEPT);
+  if (kept === undefined || rows.get("runs", [kept.run], STATUS) !== undefined) return false;
+  rows.drop("checkpoints", [kept.run, kept.step]);
   return true;
 }
 
-function insertAgain(
-  tx: Tx,
-  turn: TurnWrite,
-  checkpoints: readonly NewCheckpoint[],
-  inserted: number,
-): TurnOutcome | undefined {
-  for (const before of checkpoints.slice(0, inserted)) tx.sql.deleteCheckpoint.run(turn.run, before.step);
-  return insertCheckpoints(tx, turn, checkpoints);
-}
+const TOKEN = ["turn_token"] as const;
 
 function refusalOf(tx: Tx, turn: TurnWrite, checkpoints: readonly NewCheckpoint[]): TurnOutcome {
-  const { sql } = tx;
+  const { rows } = tx;
   const { run, token } = turn;
-  const row = sql.turnFence.get(run) as { token: string | null } | undefined;
-  const kept = checkpoints.map((checkpoint) => keptOf(sql, run, checkpoint));
+  const row = rows.get("runs", [run], TOKEN);
+  const kept = checkpoints.map((checkpoint) => keptOf(rows, run, checkpoint));
   if (checkpoints.every(({ key }, index) => kept[index]?.run === run && kept[index].key === key))
     return { status: "already_committed" };
-  const conflict = kept.findIndex((row) => row !== undefined);
-  if (conflict < 0) return fenceFailure(tx, turn);
-  return row?.token === token ? refuse(tx, turn, checkpoints[conflict]!, kept[conflict]!) : { status: "lease_lost" };
-}
-
-interface Kept {
-  readonly run: RunNumber;
-  readonly step: number;
-  readonly key: string;
+  for (const [index, checkpoint] of checkpoints.entries()) {
+    const conflict = kept[index];
+    if (conflict === undefined) continue;
+    return row?.turn_token === token ? refuse(tx, turn, checkpoint, conflict) : { status: "lease_lost" };
+  }
+  return fenceFailure(tx, turn);
 }
 
 /** The row that a checkpoint conflicts with: the run's own step first, then the key in any run. */
-function keptOf(sql: Statements, run: RunNumber, { step, key }: NewCheckpoint): Kept | undefined {
-  return (sql.checkpointAt.get(run, step) ?? sql.checkpointByKey.get(key)) as Kept | undefined;
+function keptOf(rows: Rows, run: RunNumber, { step, key }: NewCheckpoint): Kept | undefined {
+  return rows.get("checkpoints", [run, step], KEPT) ?? rows.first("checkpoints_key", [key], KEPT);
 }
 
 /** rules.C2. The holder computed another checkpoint than the committed one: the run stops with the evidence. */
-function refuse({ sql }: Tx, { run, token }: TurnWrite, { step, key }: NewCheckpoint, kept: Kept): TurnOutcome {
+function refuse({ rows }: Tx, { run, token }: TurnWrite, { step, key }: NewCheckpoint, kept: Kept): TurnOutcome {
   const where = kept.run === run ? `step ${step}` : `step ${step}, whose key belongs to a checkpoint of another run`;
   // Canonical JSON: keys in order.
   const evidence = JSON.stringify({
@@ -90,49 +90,41 @@ function refuse({ sql }: Tx, { run, token }: TurnWrite, { step, key }: NewCheckp
     status: "determinism_violation",
     where: `step ${step}`,
   });
-  sql.stopRun.run("determinism_violation", evidence, run, token);
+  rows.change("runs", [run], { ...NO_TURN, status: "determinism_violation", evidence }, { turn_token: token });
   return { status: "conflict" };
 }
 
-export function readCheckpoints(
-  sql: Statements,
-  run: RunNumber,
-  after: number,
-  limit: number,
-): readonly NewCheckpoint[] {
-  return (sql.checkpointsAfter.all(run, after, limit) as unknown as CheckpointRow[]).map(asCheckpoint);
+const LISTED = ["step", "seq", "chain", "key", "label"] as const;
+const WHOLE = [...LISTED, "state"] as const;
+
+/** Without their states. */
+export function readCheckpoints(rows: Rows, run: RunNumber, after: number, limit?: number): readonly NewCheckpoint[] {
+  const span = limit === undefined ? { after } : { after, limit };
+  return rows.select("checkpoints", [run], LISTED, span).map((row) => checkpointOf(row, null));
 }
 
 /** The newest checkpoint at or before a step. `whole`: the newest one that holds the whole state. */
-export function findCheckpoint(
-  sql: Statements,
-  run: RunNumber,
-  step: number,
-  whole: boolean,
-): NewCheckpoint | undefined {
-  const row = (whole ? sql.wholeCheckpoint : sql.checkpointUpTo).get(run, step) as unknown as CheckpointRow | undefined;
-  return row && asCheckpoint(row);
+export function findCheckpoint(rows: Rows, run: RunNumber, step: number, whole: boolean): NewCheckpoint | undefined {
+  const span = { upTo: step, backwards: true } as const;
+  if (whole) {
+    const row = rows.first("checkpoints_whole", [run], WHOLE, span);
+    return row && checkpointOf(row, row.state);
+  }
+  const row = rows.first("checkpoints", [run], LISTED, span);
+  return row && checkpointOf(row, null);
 }
 
 export function findLabeledCheckpoint(
-  sql: Statements,
+  rows: Rows,
   run: RunNumber,
   label: string,
   step: number,
 ): NewCheckpoint | undefined {
-  const row = sql.labeledCheckpoint.get(run, label, step) as unknown as CheckpointRow | undefined;
-  return row && asCheckpoint(row);
+  const row = rows.first("checkpoints_label", [run, label], LISTED, { upTo: step, backwards: true });
+  return row && checkpointOf(row, null);
 }
 
-interface CheckpointRow {
-  readonly step: number;
-  readonly seq: number;
-  readonly chain: string;
-  readonly key: string;
-  readonly label: string | null;
-  readonly state: string | null;
-}
-
-function asCheckpoint({ step, seq, chain, key, label, state }: CheckpointRow): NewCheckpoint {
+function checkpointOf(row: Part<"checkpoints", (typeof LISTED)[number]>, state: string | null): NewCheckpoint {
+  const { step, seq, chain, key, label } = row;
   return { step, seq, chain, key, label: label ?? undefined, state: state ?? undefined };
 }

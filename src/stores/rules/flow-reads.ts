@@ -1,34 +1,51 @@
 // Flow reads: the inputs of nodes and their readiness.
 
 import type { ArrivalKind, InputsRequest, NodeInput, Readiness, RunNumber } from "../../kernel/index.ts";
-import type { Statements } from "./statements.ts";
+import { invariant } from "../../base/index.ts";
+import type { Rows } from "../rows/rows.ts";
 
 /** A kind's index is its number in the column `kind`, and never changes. */
 export const ARRIVAL_KINDS: readonly ArrivalKind[] = ["value", "skip", "failure"];
 
-type InputRow = [target: string, edge: string, index: number, kind: number, seq: number, data: string];
+function kindOf(number: number): ArrivalKind {
+  const kind = ARRIVAL_KINDS[number];
+  invariant(kind !== undefined, "An arrival must have a known kind.");
+  return kind;
+}
 
-/** rules.F7. One query per request. A single target has its own statement, without a JSON list for SQLite to unpack. */
-export function readInputs(sql: Statements, asked: readonly InputsRequest[]): readonly (readonly NodeInput[])[] {
-  return asked.map(({ run, targets }) => {
-    const rows =
-      targets.length === 1
-        ? sql.inputsOfNode.all(run, targets[0] as string)
-        : sql.inputsOfNodes.all(run, JSON.stringify(targets));
-    return (rows as unknown as InputRow[]).map(([target, edge, index, kind, seq, data]) => ({
-      target,
-      edge,
-      index,
-      kind: ARRIVAL_KINDS[kind] as ArrivalKind,
-      seq,
-      data,
-    }));
+const ARRIVAL = ["target", "edge", "idx", "kind", "seq"] as const;
+const DATA = ["data"] as const;
+
+/** rules.F7. The inputs of each request: by target, then by edge and index. */
+export function readInputs(rows: Rows, asked: readonly InputsRequest[]): readonly (readonly NodeInput[])[] {
+  const arrivals = asked.map(({ run, targets }) => {
+    const names = targets.length === 1 ? targets : [...new Set(targets)];
+    return names.map((target) => rows.select("arrivals", [run, target], ARRIVAL));
+  });
+  return asked.map(({ run }, request) => {
+    const found = (arrivals[request] ?? []).toSorted(byTarget).flat();
+    // Arrivals often refer to the same entry.
+    const entries = new Map<number, string | undefined>();
+    for (const { seq } of found)
+      if (!entries.has(seq)) entries.set(seq, rows.get("journal", [run, seq], DATA)?.data);
+    return found.flatMap(({ target, edge, idx, kind, seq }): NodeInput[] => {
+      const data = entries.get(seq);
+      return data === undefined ? [] : [{ target, edge, index: idx, kind: kindOf(kind), seq, data }];
+    });
   });
 }
 
-export function readReadiness(sql: Statements, run: RunNumber): readonly Readiness[] {
-  const rows = sql.readinessOfRun.all(run) as unknown as (Readiness & { queued: number | null })[];
-  return rows.map(({ node, required, completed, queued }) => ({
+type Arrivals = readonly { readonly target: string }[];
+
+function byTarget([a]: Arrivals, [b]: Arrivals): number {
+  if (a === undefined || b === undefined) return 0;
+  return Buffer.compare(Buffer.from(a.target), Buffer.from(b.target));
+}
+
+const READINESS = ["node", "required", "completed", "queued"] as const;
+
+export function readReadiness(rows: Rows, run: RunNumber): readonly Readiness[] {
+  return rows.select("readiness", [run], READINESS).map(({ node, required, completed, queued }) => ({
     node,
     required,
     completed,

@@ -3,19 +3,28 @@
 // The run's row counts the message and makes the turn due before the inbox row is written. So no wake-up is lost, and arrival
 // numbers are dense.
 
-import { invariant } from "../../base/index.ts";
-import { isCancel, type Arrival, type RunNumber } from "../../kernel/index.ts";
+import { hasEnded, isCancel, TurnDue, type Arrival, type RunNumber, type RunStatus } from "../../kernel/index.ts";
+import type { Tx } from "./transaction.ts";
 import { startCancelled, START_ITEM } from "./pending-start.ts";
-import type { Tx } from "./statements.ts";
+import { isMovable } from "./run-rows.ts";
+
+const COUNTED = ["status", "arrivals", "turn_due"] as const;
 
 /** False when the run does not exist or has ended: the message is dropped. */
 export function appendToInbox(tx: Tx, run: RunNumber, { type, target, data }: Arrival): boolean {
-  const { sql } = tx;
-  if (sql.countArrival.run(run).changes === 0) return false;
+  const { rows } = tx;
+  const row = rows.get("runs", [run], COUNTED);
+  if (row === undefined || hasEnded(row.status)) return false;
+  const arrival = row.arrivals + 1;
+  rows.set("runs", [run], { arrivals: arrival, turn_due: dueWithMessage(row.status, row.turn_due) });
   // The target `Start` says to the holder of the turn that the run's code has never run.
   const wasNotStarted = isCancel(type) && startCancelled(tx, run);
-  // The arrival number comes from the row that was just counted up.
-  const { changes } = sql.insertInbox.run(type, wasNotStarted ? START_ITEM : target, data, run);
-  invariant(changes === 1, "A message that was counted must get one row in the inbox.");
+  rows.insert("inbox", { run, arrival, type, target: wasNotStarted ? START_ITEM : target, data });
   return true;
+}
+
+/** A message wakes a run that is not stopped; one that has not started or is a suspect stays what it is. */
+function dueWithMessage(status: RunStatus, due: TurnDue): TurnDue {
+  if (!isMovable(status)) return TurnDue.no;
+  return due === TurnDue.no ? TurnDue.yes : due;
 }

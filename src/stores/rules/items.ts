@@ -1,7 +1,6 @@
-// Items: inserts tasks, nodes and timers into the table `queue`.
+// Items: inserts tasks, nodes, timers and starts into the table `queue`.
 
-import type { EpochMs } from "../../base/index.ts";
-import { invariant } from "../../base/index.ts";
+import { invariant, type EpochMs } from "../../base/index.ts";
 import {
   DEADLINE_ITEM,
   isNodeRoute,
@@ -9,51 +8,35 @@ import {
   type Claim,
   type NewItem,
   type NodeItem,
+  type QueueSlot,
   type RunNumber,
 } from "../../kernel/index.ts";
-import type { Tx } from "./statements.ts";
-
-/**
- * The column `kind`. A node is claimed as a task is, and shares the limits of its queue with tasks: its row has kind `task` and
- * its route as name.
- */
-type RowKind = "task" | "timer";
+import type { Rows } from "../rows/rows.ts";
+import type { ItemKind } from "../rows/tables.ts";
+import type { Tx } from "./transaction.ts";
 
 export function kindOf(name: string): "task" | "node" {
   return isNodeRoute(name) ? "node" : "task";
 }
 
-export function insertItem({ sql, now }: Tx, run: number, item: NewItem): void {
-  const { claim, availableAt, slot } = item;
-  const kind: RowKind = item.kind === "timer" ? "timer" : "task";
+export function insertItem({ rows, now }: Tx, run: number, item: NewItem): void {
+  const { claim, availableAt, slot, name, priority, seq } = item;
+  // A node is claimed as a task is, and shares the limits of its queue with tasks.
+  const kind: ItemKind = item.kind === "timer" ? "timer" : "task";
   // Workers fire timers and never claim them.
   const isDelayed = availableAt !== undefined || kind === "timer";
-  const unclaimed = isDelayed ? QueueItemState.delayed : QueueItemState.ready;
-  if (slot !== undefined) {
-    invariant(claim === undefined, "An item of a named queue must not be leased by the write that inserts it.");
-    const { name, priority, seq } = item;
-    const at = availableAt ?? now;
-    sql.insertItemInQueue.run(run, item.item, kind, name, priority, at, seq, unclaimed, slot.queue, slot.key ?? null);
-    return;
-  }
-  const state = claim === undefined ? unclaimed : QueueItemState.leased;
-  sql.insertItem.run(
-    run,
-    item.item,
-    kind,
-    item.name,
-    item.priority,
-    availableAt ?? now,
-    item.seq,
-    state,
-    claim?.token ?? null,
-    claim?.worker ?? null,
+  invariant(
+    slot === undefined || claim === undefined,
+    "An item of a named queue must not be leased by the write that inserts it.",
   );
+  const state =
+    claim !== undefined ? QueueItemState.leased : isDelayed ? QueueItemState.delayed : QueueItemState.ready;
+  insertRow(rows, run, item.item, kind, name, priority, availableAt ?? now, seq, state, claim, slot);
 }
 
 /** Queues a node that is ready. `isStopped`: its run is stopped, and the node waits until the run is resumed. */
 export function insertNode(
-  { sql, now }: Tx,
+  { rows, now }: Tx,
   run: RunNumber,
   item: string,
   { name, priority, slot }: NodeItem,
@@ -61,24 +44,49 @@ export function insertNode(
   seq: number,
   isStopped: boolean,
 ): void {
-  const kind: RowKind = "task";
-  if (slot !== undefined) {
-    const state = isStopped ? QueueItemState.stopped : QueueItemState.ready;
-    sql.insertItemInQueue.run(run, item, kind, name, priority, now, seq, state, slot.queue, slot.key ?? null);
-    return;
-  }
-  invariant(!isStopped || claim === undefined, "A node of a stopped run must not be leased.");
-  const state = isStopped ? QueueItemState.stopped : claim === undefined ? QueueItemState.ready : QueueItemState.leased;
-  sql.insertItem.run(run, item, kind, name, priority, now, seq, state, claim?.token ?? null, claim?.worker ?? null);
+  // An item of a named queue is never leased by the write that inserts it: the queue's limits decide.
+  const lease = slot === undefined ? claim : undefined;
+  invariant(!isStopped || lease === undefined, "A node of a stopped run must not be leased.");
+  const state = isStopped
+    ? QueueItemState.stopped
+    : lease === undefined
+      ? QueueItemState.ready
+      : QueueItemState.leased;
+  insertRow(rows, run, item, "task", name, priority, now, seq, state, lease, slot);
+}
+
+export function insertRow(
+  rows: Rows,
+  run: RunNumber,
+  item: string,
+  kind: ItemKind,
+  name: string,
+  priority: number,
+  availableAt: EpochMs,
+  seq: number,
+  state: QueueItemState,
+  claim: Claim | undefined,
+  slot: QueueSlot | undefined,
+): void {
+  rows.insert("queue", {
+    run,
+    item,
+    kind,
+    name,
+    priority,
+    available_at: availableAt,
+    seq,
+    attempt: 0,
+    state,
+    token: claim?.token ?? null,
+    worker: claim?.worker ?? null,
+    takeovers: 0,
+    failures: null,
+    queue: slot?.queue ?? null,
+    key: slot?.key ?? null,
+  });
 }
 
 export function insertDeadline(tx: Tx, run: RunNumber, at: EpochMs): void {
-  insertItem(tx, run, {
-    item: DEADLINE_ITEM,
-    kind: "timer",
-    name: "DeadlineExceeded",
-    priority: 0,
-    availableAt: at,
-    seq: 1,
-  });
+  insertRow(tx.rows, run, DEADLINE_ITEM, "timer", "DeadlineExceeded", 0, at, 1, QueueItemState.delayed, undefined, undefined);
 }

@@ -5,6 +5,7 @@
 
 import {
   CHAIN_START,
+  TurnDue,
   hasEnded,
   type EndedRunStatus,
   type ExpectedRun,
@@ -14,7 +15,8 @@ import {
   type RunStatus,
 } from "../../kernel/index.ts";
 import { appendToInbox } from "./inbox.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
+import { NEW_RUN, newestStatus } from "./run-rows.ts";
 import { nextRun } from "./start.ts";
 import { deleteRun } from "./sweep.ts";
 
@@ -29,9 +31,9 @@ export const DEDUP_ID_PREFIX = "\u0001";
 
 export function applyMessage(tx: Tx, write: MessageWrite): MessageOutcome {
   const { to, arrival, once, dedupId, definition, beforeStart } = write;
-  const newest = tx.sql.newestStatus.get(to) as unknown as Newest | undefined;
-  if (newest === undefined && beforeStart === undefined) return { status: "no_run" };
-  const { run, status, definition: found } = newest ?? expectRun(tx, to, beforeStart as ExpectedRun);
+  const newest = newestStatus(tx.rows, to) ?? (beforeStart && expectRun(tx, to, beforeStart));
+  if (newest === undefined) return { status: "no_run" };
+  const { run, status, definition: found } = newest;
   if (definition !== undefined && definition !== found) return { status: "other_definition", definition: found };
   if (hasEnded(status)) return { status: "ended", as: status satisfies EndedRunStatus };
   if (status === "expected" && arrival.type === "CancelRequested") {
@@ -39,9 +41,9 @@ export function applyMessage(tx: Tx, write: MessageWrite): MessageOutcome {
     deleteRun(tx, run);
     return { status: "committed", run };
   }
-  const { insertDedupKey } = tx.sql;
-  if (once && insertDedupKey.run(run, arrival.target, 0).changes === 0) return { status: "duplicate" };
-  if (dedupId !== undefined && insertDedupKey.run(run, DEDUP_ID_PREFIX + dedupId, tx.now).changes === 0)
+  const { rows } = tx;
+  if (once && !rows.add("once", { run, target: arrival.target, at: 0 })) return { status: "duplicate" };
+  if (dedupId !== undefined && !rows.add("once", { run, target: DEDUP_ID_PREFIX + dedupId, at: tx.now }))
     return { status: "duplicate" };
   appendToInbox(tx, run, arrival);
   return { status: "committed", run };
@@ -49,7 +51,21 @@ export function applyMessage(tx: Tx, write: MessageWrite): MessageOutcome {
 
 function expectRun(tx: Tx, id: string, { definition, kind, version, runtime }: ExpectedRun): Newest {
   const run = nextRun(tx);
-  tx.sql.insertExpected.run(run, id, definition, kind, version, run, CHAIN_START, tx.now, runtime);
+  tx.rows.insert("runs", {
+    ...NEW_RUN,
+    run,
+    id,
+    definition,
+    kind,
+    version,
+    status: "expected",
+    root: run,
+    head: 0,
+    chain: CHAIN_START,
+    turn_due: TurnDue.no,
+    created_at: tx.now,
+    runtime,
+  });
   tx.nextRun = run + 1;
   return { run, status: "expected", definition };
 }

@@ -7,17 +7,20 @@ import {
   DEADLINE_ITEM,
   isAnswer,
   markOf,
+  QueueItemState,
   TurnDue,
-  type Arrival,
   type NextGeneration,
   type RunNumber,
   type RunRecord,
 } from "../../kernel/index.ts";
 import { appendToInbox } from "./inbox.ts";
 import { START_ITEM } from "./pending-start.ts";
-import { recordOf, type RunRow } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
-import { nextRun } from "./start.ts";
+import type { Rows } from "../rows/rows.ts";
+import { columnsOf } from "../rows/tables.ts";
+import { insertEntry } from "./journal-entries.ts";
+import { NEW_RUN, RUN_COLUMNS, recordOf, tagsOf } from "./run-rows.ts";
+import type { Tx } from "./transaction.ts";
+import { insertTags, nextRun } from "./start.ts";
 
 /** Runs before the rows of the old generation are cleared. Messages after `read` are unread and move to the new one. */
 export function startNextGeneration(
@@ -27,7 +30,7 @@ export function startNextGeneration(
   next: NextGeneration,
   isPaused: boolean,
 ): RunRecord {
-  const { sql, now } = tx;
+  const { rows, now } = tx;
   const { version, started, runtime } = next;
   // control.C1. A pause applies to the run, so the next generation is paused too.
   const claim = isPaused ? undefined : next.claim;
@@ -35,24 +38,80 @@ export function startNextGeneration(
   tx.nextRun = run + 1;
   const chain = chainAfter(CHAIN_START, "RunStarted", "", started);
   const status = isPaused ? "paused" : claim === undefined ? "queued" : "running";
-  const due = status === "queued" ? TurnDue.yes : TurnDue.no;
-  const { worker = null, token = null } = claim ?? {};
-  const { changes } = sql.insertNextGeneration.run(run, version, status, chain, due, token, worker, now, runtime, old);
-  invariant(changes === 1, "A next generation must copy the row of the one before.");
-  sql.insertEntry.run(run, 1, "RunStarted", "", started, now, markOf(chain), null);
-  sql.copyTags.run(run, old);
-  // Dedup ids of senders: a repeated message is ignored by the new generation, too.
-  sql.moveDedupIds.run(run, old);
+  const row = rows.get("runs", [old], INHERITED);
+  invariant(row !== undefined, "A next generation must copy the row of the one before.");
+  rows.insert("runs", {
+    ...NEW_RUN,
+    run,
+    id: row.id,
+    generation: row.generation + 1,
+    definition: row.definition,
+    kind: row.kind,
+    version,
+    status,
+    parent: row.parent,
+    parent_command: row.parent_command,
+    root: row.root,
+    priority: row.priority,
+    head: 1,
+    chain,
+    turn_due: status === "queued" ? TurnDue.yes : TurnDue.no,
+    turn_token: claim?.token ?? null,
+    turn_worker: claim?.worker ?? null,
+    created_at: now,
+    runtime,
+  });
+  insertEntry(rows, run, 1, "RunStarted", "", started, now, markOf(chain));
+  insertTags(rows, run, tagsOf(rows, old));
+  moveDedupIds(rows, old, run);
   // A run keeps its slot of a queue until its last generation has ended.
-  sql.moveAdmittedStart.run(run, old, START_ITEM);
+  moveItem(rows, old, run, START_ITEM, QueueItemState.admitted);
   // The deadline applies to all generations together.
-  sql.moveTimer.run(run, old, DEADLINE_ITEM);
-  const unread = sql.inboxAfter.all(old, read) as unknown as Arrival[];
+  moveItem(rows, old, run, DEADLINE_ITEM);
+  const unread = rows.select("inbox", [old], MESSAGE, { after: read });
   for (const { type, target, data } of [...next.carried, ...unread]) {
     if (isAnswer(type)) continue;
-    if (type === "PromiseResolved" || type === "PromiseRejected") sql.insertDedupKey.run(run, target, 0);
+    if (type === "PromiseResolved" || type === "PromiseRejected") rows.add("once", { run, target, at: 0 });
     appendToInbox(tx, run, { type, target, data });
   }
-  sql.clearUnread.run(old);
-  return recordOf(sql, sql.run.get(run) as unknown as RunRow);
+  rows.set("runs", [old], { unread: 0 });
+  const made = rows.get("runs", [run], RUN_COLUMNS);
+  invariant(made !== undefined, "A next generation must have a row.");
+  return recordOf(rows, made);
+}
+
+const INHERITED = [
+  "id",
+  "generation",
+  "definition",
+  "kind",
+  "parent",
+  "parent_command",
+  "root",
+  "priority",
+] as const;
+const MESSAGE = ["type", "target", "data"] as const;
+const DEDUP_ID = ["target", "at"] as const;
+
+/** Dedup ids of senders: a repeated message is ignored by the new generation, too. */
+function moveDedupIds(rows: Rows, from: RunNumber, to: RunNumber): void {
+  for (const { target, at } of rows.select("once", [from], DEDUP_ID, SENT)) {
+    rows.drop("once", [from, target]);
+    rows.insert("once", { run: to, target, at });
+  }
+}
+
+/** Zero is the time of a key that stays as long as its run. */
+const SENT = { also: { at: { above: 0 } } } as const;
+
+const ITEM = columnsOf("queue");
+
+/** Moves an item to another run, if it is in the given state. */
+function moveItem(rows: Rows, from: RunNumber, to: RunNumber, item: string, state?: QueueItemState): void {
+  const row = rows.get("queue", [from, item], ITEM);
+  if (row === undefined || (state !== undefined && row.state !== state)) return;
+  rows.drop("queue", [from, item]);
+  const { kind, name, priority, available_at, seq, attempt, token, worker, takeovers, failures, queue, key } = row;
+  const place = { run: to, item, kind, name, priority, available_at, seq, queue, key };
+  rows.insert("queue", { ...place, attempt, state: row.state, token, worker, takeovers, failures });
 }

@@ -9,8 +9,10 @@ import {
   chainAfter,
   DEADLINE_ITEM,
   hasEnded,
+  isStartPending,
   markOf,
   QueueItemState,
+  TurnDue,
   type AdmitOutcome,
   type AdmitWrite,
   type DefinitionVersion,
@@ -18,131 +20,101 @@ import {
   type QueueSlot,
   type NewRun,
   type RunNumber,
-  type RunStatus,
 } from "../../kernel/index.ts";
 import { startItemName } from "./backlog.ts";
-import {
-  freeSlot,
-  QueueLimiter,
-  hasDueRateGates,
-  openRateGates,
-  type QueuedItem,
-  type SlotKind,
-} from "./queue-limiter.ts";
-import { insertDeadline } from "./items.ts";
+import { dueRateGates, freeSlot, hasDueRateGates, LIMITS, openRateGates, QueueLimiter } from "./queue-limiter.ts";
+import type { Part, Rows } from "../rows/rows.ts";
+import { insertDeadline, insertRow } from "./items.ts";
 import type { RunRow } from "./run-rows.ts";
-import type { Statements, Tx } from "./statements.ts";
+import { insertTags } from "./start.ts";
+import type { Tx } from "./transaction.ts";
 
 export const START_ITEM = "Start";
+const PEEK = { peek: true } as const;
 
 /** pending-start.B1 */
 export function insertPendingStart(
-  { sql, now }: Tx,
+  { rows, now }: Tx,
   number: RunNumber,
-  run: NewRun,
+  { slot, definition, version, priority }: NewRun,
   delayMs: number | undefined,
 ): void {
-  const { slot, definition, version, priority } = run;
-  const at = now + (delayMs ?? 0);
+  const name = startItemName(definition, version);
   const state = delayMs === undefined ? QueueItemState.ready : QueueItemState.delayed;
-  sql.insertItemInQueue.run(
-    number,
-    START_ITEM,
-    "start" satisfies SlotKind,
-    startItemName(definition, version),
-    priority,
-    at,
-    1,
-    state,
-    slot?.queue ?? null,
-    slot?.key ?? null,
-  );
+  insertRow(rows, number, START_ITEM, "start", name, priority, now + (delayMs ?? 0), 1, state, undefined, slot);
 }
 
 /** pending-start.B3. Takes a slot for a run that continues, even when the queue has no free one. */
 export function insertAdmittedStart(
-  { sql, now }: Tx,
-  { run, definition, version, priority }: RunRow,
+  { rows, now }: Tx,
+  { run, definition, version, priority }: Pick<RunRow, "run" | "definition" | "version" | "priority">,
   slot: QueueSlot,
 ): void {
   const name = startItemName(definition, version);
-  const kind: SlotKind = "start";
-  sql.insertItemInQueue.run(
-    run,
-    START_ITEM,
-    kind,
-    name,
-    priority,
-    now,
-    1,
-    QueueItemState.admitted,
-    slot.queue,
-    slot.key ?? null,
-  );
+  insertRow(rows, run, START_ITEM, "start", name, priority, now, 1, QueueItemState.admitted, undefined, slot);
 }
 
 /** Starts a run whose delay is over; false when its queue must still admit it. */
 export function startDelayed(tx: Tx, run: RunNumber): boolean {
-  if (findPendingStart(tx, run)?.queue !== null) {
-    tx.sql.markItemReady.run(run, START_ITEM);
+  const { rows } = tx;
+  if (findPendingStart(rows, run)?.queue !== null) {
+    rows.set("queue", [run, START_ITEM], { state: QueueItemState.ready });
     return false;
   }
-  tx.sql.deleteItem.run(run, START_ITEM);
+  rows.drop("queue", [run, START_ITEM]);
   makeDue(tx, run);
   return true;
 }
 
 /** pending-start.B1. Starts a canceled run so that it can end, without a slot of its queue. False when it has started. */
 export function startCancelled(tx: Tx, run: RunNumber): boolean {
-  const pending = findPendingStart(tx, run);
+  const pending = findPendingStart(tx.rows, run);
   if (pending === undefined) return false;
-  tx.sql.deleteItem.run(run, START_ITEM);
+  tx.rows.drop("queue", [run, START_ITEM]);
   freeSlot(tx, "start", pending);
   makeDue(tx, run);
   return true;
 }
 
-interface PendingStart {
-  readonly queue: string | null;
-  readonly key: string | null;
+const PENDING = ["state", "queue", "key"] as const;
+
+/** The item `Start` of a run that has not started. */
+export function findPendingStart(rows: Rows, run: RunNumber): Part<"queue", (typeof PENDING)[number]> | undefined {
+  const row = rows.get("queue", [run, START_ITEM], PENDING);
+  return row !== undefined && isStartPending(row.state) ? row : undefined;
 }
 
-function findPendingStart({ sql }: Tx, run: RunNumber): PendingStart | undefined {
-  return sql.pendingStart.get(run) as PendingStart | undefined;
+function makeDue({ rows, now }: Tx, run: RunNumber): void {
+  rows.change("runs", [run], { turn_due: TurnDue.yes }, { turn_due: TurnDue.notStarted });
+  // Times are not hashed: the clock of the run's code starts with the code.
+  rows.set("journal", [run, 1], { at: now });
 }
 
-function makeDue({ sql, now }: Tx, run: RunNumber): void {
-  sql.makeStartDue.run(run);
-  sql.setStartTime.run(now, run);
-}
-
-interface Candidate extends QueuedItem {
-  readonly priority: number;
-  readonly availableAt: number;
-}
+const CANDIDATE = ["run", "item", "priority", "available_at", "queue", "key"] as const;
+const STATUS = ["status"] as const;
 
 export function applyAdmit(tx: Tx, { definitions, limit }: AdmitWrite): AdmitOutcome {
-  const { sql, now } = tx;
-  openRateGates(tx);
-  const limiter = new QueueLimiter(sql, now, "start");
+  const { rows, now } = tx;
+  const limiter = new QueueLimiter(rows, now, "start");
   const names = startItemNames(definitions);
+  const gates = dueRateGates(tx);
+  if (rows.isConcurrent) lockCandidates(rows, limiter, names, limit);
+  openRateGates(tx, gates);
   const runs: RunNumber[] = [];
   for (let mayFindMore = true; mayFindMore && runs.length < limit;) {
     const candidates = limiter
       .findOpenQueues(names)
-      .flatMap(({ queue, name }) => {
-        const most = Math.min(limit - runs.length, limiter.room(queue));
-        return sql.readyItemsInQueue.all("start", queue, name, most) as unknown as Candidate[];
-      })
-      .sort((a, b) => b.priority - a.priority || a.availableAt - b.availableAt || a.run - b.run)
+      .flatMap(({ queue, name }) => readyStarts(rows, queue, name, Math.min(limit - runs.length, limiter.room(queue))))
+      .sort((a, b) => b.priority - a.priority || a.available_at - b.available_at || a.run - b.run)
       .slice(0, limit - runs.length);
-    mayFindMore = candidates.length > 0;
-    for (const candidate of candidates) {
-      const { run } = candidate;
-      const row = sql.runSummary.get(run) as { status: RunStatus } | undefined;
-      if (row === undefined || hasEnded(row.status)) sql.deleteItem.run(run, START_ITEM);
-      else if (limiter.admit(candidate)) {
-        sql.admitRun.run(run);
+    // A guess may not change the item, which is then found again.
+    mayFindMore = candidates.length > 0 && !rows.isGuess;
+    for (const { run, item, queue, key } of candidates) {
+      lockStart(rows, run);
+      const row = rows.get("runs", [run], STATUS);
+      if (row === undefined || hasEnded(row.status)) rows.drop("queue", [run, START_ITEM]);
+      else if (queue !== null && limiter.admit({ run, item, queue, key })) {
+        rows.set("queue", [run, START_ITEM], { state: QueueItemState.admitted });
         makeDue(tx, run);
         runs.push(run);
       }
@@ -151,34 +123,64 @@ export function applyAdmit(tx: Tx, { definitions, limit }: AdmitWrite): AdmitOut
   return { runs, ...limiter.heldBack() };
 }
 
+function readyStarts(
+  rows: Rows,
+  queue: string,
+  name: string,
+  limit: number,
+): readonly Part<"queue", (typeof CANDIDATE)[number]>[] {
+  return rows.select("queue_lined", ["start", queue, name], CANDIDATE, { limit, peek: true });
+}
+
+/** Locks the runs of all candidates before their queues (remote.L1); the limits decide which of them are admitted. */
+function lockCandidates(rows: Rows, limiter: QueueLimiter, names: readonly string[], limit: number): void {
+  const candidates = limiter.findQueues(names).flatMap(({ queue, name }) => {
+    rows.first("queues", [queue], LIMITS, PEEK);
+    return readyStarts(rows, queue, name, limit);
+  });
+  rows.barrier();
+  for (const { run } of candidates) lockStart(rows, run);
+}
+
+function lockStart(rows: Rows, run: RunNumber): void {
+  rows.own("runs", [run]);
+  rows.own("queue", [run, START_ITEM]);
+}
+
 function startItemNames(definitions: readonly DefinitionVersion[]): readonly string[] {
   return definitions.map(({ name, version }) => startItemName(name, version));
 }
 
 /** Runs without a transaction. Undefined when there may be a run to admit. */
-export function idleAdmit(sql: Statements, now: number, write: AdmitWrite): AdmitOutcome | undefined {
-  const limiter = new QueueLimiter(sql, now, "start");
-  if (hasDueRateGates(sql, now) || limiter.findOpenQueues(startItemNames(write.definitions)).length > 0)
+export function idleAdmit(rows: Rows, now: number, write: AdmitWrite): AdmitOutcome | undefined {
+  const limiter = new QueueLimiter(rows, now, "start", true);
+  if (hasDueRateGates(rows, now) || limiter.findOpenQueues(startItemNames(write.definitions)).length > 0)
     return undefined;
   return { runs: [], ...limiter.heldBack() };
 }
 
 /** pending-start.B2. Returns the new first entry, or undefined when the run has started. */
 export function rewritePendingStart(tx: Tx, number: RunNumber, run: NewRun, delayMs: number): Entry | undefined {
-  const { sql, now } = tx;
-  const pending = findPendingStart(tx, number);
+  const { rows, now } = tx;
+  const pending = findPendingStart(rows, number);
   if (pending === undefined) return undefined;
-  const chain = chainAfter(CHAIN_START, "RunStarted", "", run.started);
+  const { slot, definition, version, priority, runtime, started } = run;
+  const chain = chainAfter(CHAIN_START, "RunStarted", "", started);
   const mark = markOf(chain);
-  sql.rewriteRun.run(run.version, run.priority, chain, run.runtime, number);
-  sql.rewriteFirstEntry.run(run.started, now, mark, number);
-  const { slot, definition, version, priority } = run;
-  const name = startItemName(definition, version);
-  sql.postponeStart.run(now + delayMs, name, priority, slot?.queue ?? null, slot?.key ?? null, number);
+  rows.set("runs", [number], { version, priority, chain, runtime });
+  rows.set("journal", [number, 1], { data: started, at: now, mark });
+  rows.set("queue", [number, START_ITEM], {
+    state: QueueItemState.delayed,
+    available_at: now + delayMs,
+    name: startItemName(definition, version),
+    priority,
+    queue: slot?.queue ?? null,
+    key: slot?.key ?? null,
+  });
   freeSlot(tx, "start", pending);
-  sql.deleteItem.run(number, DEADLINE_ITEM);
+  rows.drop("queue", [number, DEADLINE_ITEM]);
   if (run.deadlineMs !== undefined) insertDeadline(tx, number, now + run.deadlineMs);
-  sql.deleteTags.run(number);
-  for (const tag of run.tags) sql.insertTag.run(number, tag);
-  return { seq: 1, type: "RunStarted", command: "", data: run.started, at: now, mark };
+  rows.clear("tags", [number], {});
+  insertTags(rows, number, [...new Set(run.tags)]);
+  return { seq: 1, type: "RunStarted", command: "", data: started, at: now, mark };
 }

@@ -1,94 +1,87 @@
 // Read: reads runs, journals, inboxes and items.
 
 import { invariant } from "../../base/index.ts";
-import type { VersionCount, Entry, InboxRow, ItemInfo, RunNumber, RunProgress, RunRecord } from "../../kernel/index.ts";
-import { plainRows, recordOf, type RunRow } from "./run-rows.ts";
-import type { Statements } from "./statements.ts";
+import type { Entry, InboxRow, ItemInfo, RunNumber, RunProgress, RunRecord, VersionCount } from "../../kernel/index.ts";
+import type { Part, Rows } from "../rows/rows.ts";
+import { findNewest, recordOf, RUN_COLUMNS } from "./run-rows.ts";
 
-export function findRun(sql: Statements, id: string, generation?: number): RunRecord | undefined {
-  const found = generation === undefined ? sql.newestRun.get(id) : sql.runOfGeneration.get(id, generation);
-  const row = found as unknown as RunRow | undefined;
-  return row === undefined ? undefined : recordOf(sql, row);
+/** The newest generation, or the given one. */
+export function findRun(rows: Rows, id: string, generation?: number): RunRecord | undefined {
+  const row =
+    generation === undefined ? findNewest(rows, id) : rows.first("runs_by_id", [id, generation], RUN_COLUMNS);
+  return row && recordOf(rows, row);
 }
+
+const VERSION = ["definition", "version"] as const;
 
 /** One seek per version; the runs are counted in the index. */
-export function countVersions(sql: Statements): readonly VersionCount[] {
-  const counts: VersionCount[] = [];
-  for (let name = nextDefinition(sql, ""); name !== undefined; name = nextDefinition(sql, name))
-    for (let version = nextVersion(sql, name, 0); version !== undefined; version = nextVersion(sql, name, version)) {
-      const { live } = sql.countLive.get(name, version) as { live: number };
-      const { due } = sql.countDue.get(name, version) as { due: number };
-      counts.push({ name, version, live, due });
-    }
-  return counts;
+export function countVersions(rows: Rows): readonly VersionCount[] {
+  return rows.distinct("runs_live", [], VERSION).map(({ definition, version }) => ({
+    name: definition,
+    version,
+    live: rows.count("runs_live", [definition, version]),
+    due: rows.count("runs_due", [definition, version]),
+  }));
 }
 
-function nextDefinition(sql: Statements, after: string): string | undefined {
-  return (sql.nextDefinition.get(after) as { name: string } | undefined)?.name;
+const ENTRY = ["seq", "type", "command", "data", "at", "mark", "took_ms"] as const;
+
+export function readJournal(rows: Rows, run: RunNumber, after: number, limit?: number): readonly Entry[] {
+  return rows.select("journal", [run], ENTRY, limit === undefined ? { after } : { after, limit }).map(entryOf);
 }
 
-function nextVersion(sql: Statements, name: string, after: number): number | undefined {
-  return (sql.nextVersion.get(name, after) as { version: number } | undefined)?.version;
-}
+const STEP = ["seq"] as const;
 
-type EntryRow = [
-  seq: number,
-  type: Entry["type"],
-  command: string,
-  data: string,
-  at: number,
-  mark: number,
-  tookMs: number | null,
-];
-
-export function readJournal(sql: Statements, run: RunNumber, after: number, limit: number): readonly Entry[] {
-  return (sql.entriesAfter.all(run, after, limit) as unknown as EntryRow[]).map(asEntry);
-}
-
+/** The entries of a graph's steps: entries between two steps are not read. */
 export function readSteps(
-  sql: Statements,
+  rows: Rows,
   run: RunNumber,
   after: number,
   upTo: number,
-  limit: number,
+  limit?: number,
 ): readonly Entry[] {
-  return (sql.stepsAfter.all(run, after, upTo, limit) as unknown as EntryRow[]).map(asEntry);
+  const span = limit === undefined ? { after, upTo } : { after, upTo, limit };
+  return rows
+    .select("checkpoints", [run], STEP, span)
+    .map(({ seq }) => rows.get("journal", [run, seq], ENTRY))
+    .flatMap((row) => (row === undefined ? [] : [entryOf(row)]));
 }
 
-function asEntry([seq, type, command, data, at, mark, tookMs]: EntryRow): Entry {
+function entryOf(row: Part<"journal", (typeof ENTRY)[number]>): Entry {
+  const { seq, type, command, data, at, mark, took_ms: tookMs } = row;
   return tookMs === null ? { seq, type, command, data, at, mark } : { seq, type, command, data, at, mark, tookMs };
 }
 
-export function readInbox(sql: Statements, run: RunNumber, after: number): readonly InboxRow[] {
-  return plainRows<InboxRow>(sql.inboxAfter.all(run, after));
+const MESSAGE = ["arrival", "type", "target", "data"] as const;
+
+/** The messages after a number. */
+export function readInbox(rows: Rows, run: RunNumber, after: number): readonly InboxRow[] {
+  return rows.select("inbox", [run], MESSAGE, { after }).map(({ arrival, type, target, data }) => ({
+    arrival,
+    type,
+    target,
+    data,
+  }));
 }
 
-export function readProgress(sql: Statements, runs: readonly RunNumber[]): readonly RunProgress[] {
-  const found: RunProgress[] = [];
-  for (const run of runs) {
-    const row = sql.turnState.get(run) as unknown as
-      | (Omit<RunProgress, "token"> & { token: string | null })
-      | undefined;
-    if (row !== undefined) found.push({ ...row, token: row.token ?? undefined });
-  }
-  return found;
+const PROGRESS = ["run", "status", "arrivals", "turn_token"] as const;
+
+export function readProgress(rows: Rows, runs: readonly RunNumber[]): readonly RunProgress[] {
+  return runs
+    .map((run) => rows.get("runs", [run], PROGRESS))
+    .flatMap((row) => {
+      if (row === undefined) return [];
+      return [{ run: row.run, status: row.status, arrivals: row.arrivals, token: row.turn_token ?? undefined }];
+    });
 }
+
+const TOKEN = ["token"] as const;
 
 export function readItemTokens(
-  sql: Statements,
+  rows: Rows,
   items: readonly { readonly run: RunNumber; readonly item: string }[],
 ): readonly (string | undefined)[] {
-  return items.map(({ run, item }) => {
-    const row = sql.itemToken.get(run, item) as { token: string | null } | undefined;
-    return row?.token ?? undefined;
-  });
-}
-
-interface ItemRow {
-  readonly state: number;
-  readonly attempt: number;
-  readonly availableAt: number;
-  readonly failures: string | null;
+  return items.map(({ run, item }) => rows.get("queue", [run, item], TOKEN)?.token ?? undefined);
 }
 
 /** The public name of each `QueueItemState`: a suspect and a parked item are ready, an admitted start is leased. */
@@ -108,15 +101,17 @@ export function itemStateName(state: number): ItemInfo["state"] {
   return name;
 }
 
+const ITEM = ["state", "attempt", "available_at", "failures"] as const;
+
 export function readItems(
-  sql: Statements,
+  rows: Rows,
   run: RunNumber,
   items: readonly string[],
 ): readonly (ItemInfo | undefined)[] {
   return items.map((item) => {
-    const row = sql.itemState.get(run, item) as unknown as ItemRow | undefined;
+    const row = rows.get("queue", [run, item], ITEM);
     if (row === undefined) return undefined;
-    const { state, attempt, availableAt, failures } = row;
+    const { state, attempt, available_at: availableAt, failures } = row;
     return { state: itemStateName(state), attempt, availableAt, failures: failures ?? undefined };
   });
 }

@@ -1,40 +1,51 @@
-// Run rows: converts rows of `runs` to the kernel's records.
+// Run rows: converts rows of `runs` to the kernel's records, and finds runs by id.
 
-import type { RunRecord, RunStatus } from "../../kernel/index.ts";
-import type { Statements } from "./statements.ts";
+import { dueOrSuspect, SUSPECT_AFTER, TurnDue, type RunNumber, type RunRecord, type RunStatus } from "../../kernel/index.ts";
+import type { Part, Rows } from "../rows/rows.ts";
+import type { RowOf } from "../rows/tables.ts";
 
-/** A row as the statements select it (`RUN_COLUMNS`). */
-export interface RunRow {
-  readonly run: number;
-  readonly id: string;
-  readonly generation: number;
-  readonly definition: string;
-  readonly kind: RunRecord["kind"];
-  readonly version: number;
-  readonly status: RunRecord["status"];
-  readonly parent: number | null;
-  readonly parentCommand: string | null;
-  readonly priority: number;
-  readonly head: number;
-  readonly chain: string;
-  readonly arrivals: number;
-  readonly read: number;
-  readonly unread: number;
-  readonly createdAt: number;
-  readonly endedAt: number | null;
-  readonly runtime: string;
-  readonly evidence: string | null;
+/** The columns of a record. */
+export const RUN_COLUMNS = [
+  "run",
+  "id",
+  "generation",
+  "definition",
+  "kind",
+  "version",
+  "status",
+  "parent",
+  "parent_command",
+  "priority",
+  "head",
+  "chain",
+  "arrivals",
+  "read",
+  "unread",
+  "created_at",
+  "ended_at",
+  "runtime",
+  "evidence",
+] as const;
+export type RunRow = Part<"runs", (typeof RUN_COLUMNS)[number]>;
+
+const TAG = ["tag", "position"] as const;
+
+/** The tags of a run, in the order in which they were given. */
+export function tagsOf(rows: Rows, run: RunNumber): readonly string[] {
+  const tags = rows.select("tags", [run], TAG);
+  if (tags.length < 2) return tags.map(({ tag }) => tag);
+  return tags.toSorted((a, b) => a.position - b.position).map(({ tag }) => tag);
 }
 
-export function recordOf(sql: Statements, row: RunRow): RunRecord {
-  const tags = sql.tagsOf.all(row.run) as unknown as { tag: string }[];
-  return taggedRecord(
-    row,
-    tags.map(({ tag }) => tag),
-  );
+export function recordOf(rows: Rows, row: RunRow): RunRecord {
+  return taggedRecord(row, tagsOf(rows, row.run));
 }
 
-export function taggedRecord(row: RunRow, tags: readonly string[]): RunRecord {
+/** Rows of lists have no evidence. */
+export function taggedRecord(
+  row: Omit<RunRow, "evidence"> & Partial<Pick<RunRow, "evidence">>,
+  tags: readonly string[],
+): RunRecord {
   return {
     run: row.run,
     id: row.id,
@@ -44,7 +55,7 @@ export function taggedRecord(row: RunRow, tags: readonly string[]): RunRecord {
     version: row.version,
     status: row.status,
     parent: row.parent ?? undefined,
-    parentCommand: row.parentCommand ?? undefined,
+    parentCommand: row.parent_command ?? undefined,
     priority: row.priority,
     tags,
     head: row.head,
@@ -52,19 +63,75 @@ export function taggedRecord(row: RunRow, tags: readonly string[]): RunRecord {
     arrivals: row.arrivals,
     read: row.read,
     unread: row.unread,
-    createdAt: row.createdAt,
-    endedAt: row.endedAt ?? undefined,
+    createdAt: row.created_at,
+    endedAt: row.ended_at ?? undefined,
     runtime: row.runtime,
     evidence: row.evidence ?? undefined,
   };
 }
 
-/** Rows as plain objects: those of SQLite have no prototype, which `deepEqual` does not accept. */
-export function plainRows<T extends object>(rows: readonly unknown[]): T[] {
-  return rows.map((row) => ({ ...(row as T) }));
+const NEWEST = ["run", "status", "definition", "kind"] as const;
+
+/** The newest generation of a run. */
+export function findNewest(rows: Rows, id: string): RunRow | undefined {
+  return newestOf(rows, id, rows.first("runs_by_id", [id], RUN_COLUMNS, BACKWARDS));
+}
+
+/** As `findNewest`, with few columns. */
+export function newestStatus(rows: Rows, id: string): Part<"runs", (typeof NEWEST)[number]> | undefined {
+  const row = rows.first("runs_by_id", [id], NEWEST, BACKWARDS);
+  return row?.status === "continued" ? findNewest(rows, id) : row;
+}
+
+export const BACKWARDS = { backwards: true } as const;
+
+/**
+ * A transaction that waited for the lock of the newest generation may get one that has continued meanwhile: the next one did not
+ * exist when its query began.
+ */
+export function newestOf(rows: Rows, id: string, row: RunRow | undefined): RunRow | undefined {
+  if (row?.status !== "continued") return row;
+  const next = rows.first("runs_by_id", [id, row.generation + 1], RUN_COLUMNS);
+  return next === undefined ? row : newestOf(rows, id, next);
 }
 
 /** Whether the run continues only after a resume. */
 export function isStopped(status: RunStatus): boolean {
   return status === "paused" || status === "blocked" || status === "determinism_violation";
+}
+
+/** Whether a worker may work on the run now or later, without a resume. */
+export function isMovable(status: RunStatus): boolean {
+  return status === "queued" || status === "running" || status === "waiting";
+}
+
+/** No worker holds the turn, and it is not due. */
+export const NO_TURN = { turn_due: TurnDue.no, turn_token: null, turn_worker: null } as const;
+
+/** The columns of a turn that goes back. A paused run stays paused, and its turn does not become due (control.C1). */
+export function returnedTurn(status: RunStatus, takeovers: number) {
+  if (status === "paused") return NO_TURN;
+  const due = dueOrSuspect(takeovers >= SUSPECT_AFTER);
+  return { status: "queued", turn_due: due, turn_token: null, turn_worker: null } as const;
+}
+
+/** The columns of every new run that has no other values for them. */
+export const NEW_RUN = {
+  generation: 0,
+  parent: null,
+  parent_command: null,
+  priority: 0,
+  arrivals: 0,
+  read: 0,
+  unread: 0,
+  turn_token: null,
+  turn_worker: null,
+  takeovers: 0,
+  ended_at: null,
+  evidence: null,
+} as const satisfies Partial<RowOf<"runs">>;
+
+/** Rows as plain objects: those of SQLite have no prototype, which `deepEqual` does not accept. */
+export function plainRows<T extends object>(rows: readonly unknown[]): T[] {
+  return rows.map((row) => ({ ...(row as T) }));
 }

@@ -20,8 +20,10 @@ import {
 import { appendToInbox } from "./inbox.ts";
 import { insertPendingStart, rewritePendingStart } from "./pending-start.ts";
 import { insertDeadline } from "./items.ts";
-import { recordOf, type RunRow } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import { findEntry, insertEntry } from "./journal-entries.ts";
+import { findNewest, NEW_RUN, recordOf, type RunRow } from "./run-rows.ts";
+import type { Rows } from "../rows/rows.ts";
+import type { Tx } from "./transaction.ts";
 
 export function applyStart(tx: Tx, write: StartWrite): StartOutcome {
   const joined = joinOther(tx, write);
@@ -31,7 +33,7 @@ export function applyStart(tx: Tx, write: StartWrite): StartOutcome {
   if (made === undefined) return foundById(tx, newestRun(tx, run.id));
   for (const kind of ["singleton", "debounce"] as const) {
     const key = write[kind];
-    if (key !== undefined) tx.sql.saveStartKey.run(run.definition, kind, key, run.id);
+    if (key !== undefined) saveStartKey(tx, run.definition, kind, key, run.id);
   }
   return { status: "started", ...withMessages(tx, made, write.messages) };
 }
@@ -52,7 +54,7 @@ function withMessages(tx: Tx, started: Started, messages: readonly Arrival[] | u
 function joinOther(tx: Tx, { run, singleton, debounce, delayMs = 0 }: StartWrite): StartOutcome | undefined {
   if (singleton === undefined && debounce === undefined) return undefined;
   // A run with the caller's id goes before a run with the same key.
-  const same = findNewest(tx, run.id);
+  const same = findNewest(tx.rows, run.id);
   if (same !== undefined && same.status !== "expected") return foundById(tx, same);
   if (singleton !== undefined) {
     const other = findByKey(tx, run.definition, "singleton", singleton);
@@ -62,38 +64,64 @@ function joinOther(tx: Tx, { run, singleton, debounce, delayMs = 0 }: StartWrite
     const pending = findByKey(tx, run.definition, "debounce", debounce);
     const first = pending && !hasEnded(pending.status) ? rewritePendingStart(tx, pending.run, run, delayMs) : undefined;
     if (first !== undefined && pending !== undefined)
-      return { status: "debounced", record: recordOf(tx.sql, newestRun(tx, pending.id)), first };
+      return { status: "debounced", record: recordOf(tx.rows, newestRun(tx, pending.id)), first };
   }
   return undefined;
 }
 
+export type StartKeyKind = "singleton" | "debounce";
+
 /** Finds the run by its id, so that the result is its newest generation. */
-export function findByKey(tx: Tx, definition: string, kind: string, key: string): RunRow | undefined {
-  const row = tx.sql.startKey.get(definition, kind, key) as { id: string } | undefined;
-  return row && findNewest(tx, row.id);
+export function findByKey({ rows }: Tx, definition: string, kind: StartKeyKind, key: string): RunRow | undefined {
+  const row = rows.get("start_keys", [definition, kind, key], START_KEY);
+  return row && findNewest(rows, row.id);
 }
 
-export function findNewest({ sql }: Tx, id: string): RunRow | undefined {
-  return sql.newestRun.get(id) as unknown as RunRow | undefined;
+const START_KEY = ["id"] as const;
+
+export function saveStartKey({ rows }: Tx, definition: string, kind: StartKeyKind, key: string, id: string): void {
+  if (!rows.add("start_keys", { definition, kind, key, id })) rows.set("start_keys", [definition, kind, key], { id });
 }
 
-function newestRun(tx: Tx, id: string): RunRow {
-  return findNewest(tx, id) as RunRow;
+function newestRun({ rows }: Tx, id: string): RunRow {
+  const row = findNewest(rows, id);
+  invariant(row !== undefined || rows.isGuess, "A run whose id is taken must have a row.");
+  return row ?? GUESSED_RUN;
 }
 
-function startedOf({ sql }: Tx, row: RunRow): Started {
-  const first = sql.entry.get(row.run, 1) as unknown as Entry | undefined;
+/** Where the row of a taken id is not loaded yet. */
+const GUESSED_RUN: RunRow = {
+  ...NEW_RUN,
+  run: 0,
+  id: "",
+  definition: "",
+  kind: "workflow",
+  version: 1,
+  status: "expected",
+  head: 0,
+  chain: "",
+  created_at: 0,
+  runtime: "",
+};
+
+function startedOf({ rows }: Tx, row: RunRow): Started {
+  const first = findEntry(rows, row.run, 1);
   invariant(first !== undefined, "A started run must have a first entry.");
-  return { record: recordOf(sql, row), first: { ...first } };
+  return { record: recordOf(rows, row), first };
 }
+
+const NUMBER = ["run"] as const;
 
 export function foundById(tx: Tx, row: RunRow): StartOutcome {
-  if (row.status === "expected") return { status: "other_definition", record: recordOf(tx.sql, row) };
+  const { rows } = tx;
+  if (row.status === "expected") return { status: "other_definition", record: recordOf(rows, row) };
   const found = startedOf(tx, row);
   if (row.generation === 0) return { status: "exists", ...found };
   // The caller compares the input of the first generation: later ones have their own input.
-  const { run } = tx.sql.firstRunOfId.get(row.id) as { run: number };
-  return { status: "exists", ...found, first: { ...(tx.sql.entry.get(run, 1) as unknown as Entry) } };
+  const firstRun = rows.first("runs_by_id", [row.id, 0], NUMBER);
+  const first = firstRun && findEntry(rows, firstRun.run, 1);
+  invariant(first !== undefined || rows.isGuess, "The first generation of a run must have a first entry.");
+  return { status: "exists", ...found, ...(first && { first }) };
 }
 
 export interface Parent {
@@ -110,36 +138,47 @@ export function insertRun(
   parent: Parent | undefined,
   delayMs?: number,
 ): Started | undefined {
-  const { sql, now } = tx;
+  const { rows, now } = tx;
   const number = nextRun(tx);
   const chain = chainAfter(CHAIN_START, "RunStarted", "", run.started);
   const isPending = run.slot !== undefined || delayMs !== undefined;
   const claim = isPending ? undefined : wanted;
   const status = claim === undefined ? "queued" : "running";
   const turnDue = isPending ? TurnDue.notStarted : claim === undefined ? TurnDue.yes : TurnDue.no;
-  const { changes } = sql.insertRun.run(
-    number,
-    run.id,
-    run.definition,
-    run.kind,
-    run.version,
-    status,
-    parent?.run ?? null,
-    parent?.command ?? null,
-    parent?.root ?? number,
-    run.priority,
-    chain,
-    turnDue,
-    claim?.token ?? null,
-    claim?.worker ?? null,
-    now,
-    run.runtime,
+  const isNew = rows.add(
+    "runs",
+    {
+      run: number,
+      id: run.id,
+      generation: 0,
+      definition: run.definition,
+      kind: run.kind,
+      version: run.version,
+      status,
+      parent: parent?.run ?? null,
+      parent_command: parent?.command ?? null,
+      root: parent?.root ?? number,
+      priority: run.priority,
+      head: 1,
+      chain,
+      arrivals: 0,
+      read: 0,
+      unread: 0,
+      turn_due: turnDue,
+      turn_token: claim?.token ?? null,
+      turn_worker: claim?.worker ?? null,
+      takeovers: 0,
+      created_at: now,
+      ended_at: null,
+      runtime: run.runtime,
+      evidence: null,
+    },
+    "runs_by_id",
   );
-  const made =
-    changes === 0
-      ? startExpected(tx, run, claim, parent, chain, turnDue)
-      : writeFirst(tx, number, run, parent, status, chain, 0);
-  if (changes === 1) tx.nextRun = number + 1;
+  const made = isNew
+    ? writeFirst(tx, number, run, parent, status, chain, 0)
+    : startExpected(tx, run, claim, parent, chain, turnDue);
+  if (isNew) tx.nextRun = number + 1;
   if (isPending && made !== undefined) insertPendingStart(tx, made.record.run, run, delayMs);
   return made;
 }
@@ -153,26 +192,26 @@ function startExpected(
   chain: string,
   turnDue: TurnDue,
 ): Started | undefined {
-  const row = tx.sql.newestRun.get(run.id) as unknown as RunRow;
+  const row = newestRun(tx, run.id);
   if (row.status !== "expected" || row.definition !== run.definition) return undefined;
   invariant(row.head === 0, "An expected run must have no journal.");
   const status = claim === undefined ? "queued" : "running";
-  tx.sql.startExpected.run(
-    row.run,
-    run.kind,
-    run.version,
+  tx.rows.set("runs", [row.run], {
+    kind: run.kind,
+    version: run.version,
     status,
-    parent?.run ?? null,
-    parent?.command ?? null,
-    parent?.root ?? row.run,
-    run.priority,
+    parent: parent?.run ?? null,
+    parent_command: parent?.command ?? null,
+    root: parent?.root ?? row.run,
+    priority: run.priority,
+    head: 1,
     chain,
-    turnDue,
-    claim?.token ?? null,
-    claim?.worker ?? null,
-    tx.now,
-    run.runtime,
-  );
+    turn_due: turnDue,
+    turn_token: claim?.token ?? null,
+    turn_worker: claim?.worker ?? null,
+    created_at: tx.now,
+    runtime: run.runtime,
+  });
   return writeFirst(tx, row.run, run, parent, status, chain, row.arrivals);
 }
 
@@ -185,10 +224,11 @@ function writeFirst(
   chain: string,
   arrivals: number,
 ): Started {
-  const { sql, now } = tx;
+  const { rows, now } = tx;
   const first: Entry = { seq: 1, type: "RunStarted", command: "", data: run.started, at: now, mark: markOf(chain) };
-  sql.insertEntry.run(number, 1, "RunStarted", "", run.started, now, first.mark, null);
-  for (const tag of run.tags) sql.insertTag.run(number, tag);
+  insertEntry(rows, number, 1, "RunStarted", "", run.started, now, first.mark);
+  const tags = run.tags.length < 2 ? run.tags : [...new Set(run.tags)];
+  insertTags(rows, number, tags);
   if (run.deadlineMs !== undefined) insertDeadline(tx, number, now + run.deadlineMs);
   const record: RunRecord = {
     run: number,
@@ -201,7 +241,7 @@ function writeFirst(
     parent: parent?.run,
     parentCommand: parent?.command,
     priority: run.priority,
-    tags: [...new Set(run.tags)],
+    tags: [...tags],
     head: 1,
     chain,
     arrivals,
@@ -215,8 +255,13 @@ function writeFirst(
   return { record, first };
 }
 
+/** `tags` has no tag twice. */
+export function insertTags(rows: Rows, run: RunNumber, tags: readonly string[]): void {
+  for (const [index, tag] of tags.entries()) rows.insert("tags", { run, tag, position: index + 1 });
+}
+
 /** A number is never used again: `prune` saves the highest, and numbers grow with time. Read once per transaction. */
 export function nextRun(tx: Tx): RunNumber {
-  tx.nextRun ??= Math.max((tx.sql.highestRun.get() as { run: number }).run + 1, leastNumberAt(tx.now));
+  tx.nextRun ??= Math.max((tx.runNumbers?.highest() ?? 0) + 1, leastNumberAt(tx.now));
   return tx.nextRun;
 }

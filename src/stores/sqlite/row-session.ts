@@ -1,4 +1,4 @@
-// Row session: rows of SQLite for rules that are not part of a list of writes.
+// Row session: a SQLite session as the rules use it.
 
 import type { Rows, RowSession } from "../rows/rows.ts";
 import type { FirstNumbers, ThreadNumbers } from "../rules/threads.ts";

@@ -52,7 +52,7 @@ import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
-import { listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { MEMORY } from "./store-file.ts";
 import type { Durability } from "./sqlite-connection.ts";
 import {
@@ -76,7 +76,7 @@ import {
   renewLease,
   type Reaped,
 } from "../rules/worker-leases.ts";
-import { rekey } from "./rekey.ts";
+import { rekeyFile } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
@@ -119,7 +119,6 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   return new SqliteStore(session);
 }
 
-const UNLIMITED = -1;
 const EVERYTHING = Number.MAX_SAFE_INTEGER;
 const KIND = "sqlite";
 
@@ -181,9 +180,9 @@ export class SqliteStore implements Store, ThreadStore {
 
   /** sqlite-store.S3 */
   #pollWithoutTransaction(polls: readonly Write[]): Promise<readonly Outcome[] | undefined> {
-    return this.#session.read("Polling", (sql) => {
+    return this.#session.read("Polling", (_sql, rows) => {
       const now = this.now();
-      const outcomes = polls.map((poll) => idleOutcome(sql, now, poll));
+      const outcomes = polls.map((poll) => idleOutcome(rows, now, poll));
       return outcomes.every((outcome) => outcome !== undefined) ? outcomes : undefined;
     });
   }
@@ -204,7 +203,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
-    return this.#session.read("Listing workers", listWorkers);
+    return this.#session.read("Listing workers", (_, rows) => listWorkers(rows));
   }
 
   /** With the highest time of all writers: a lease by a slower clock would expire at once for the others. */
@@ -214,7 +213,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.read("Reading the leases of a worker", (sql) => readHeld(sql, worker));
+    return this.#session.read("Reading the leases of a worker", (_, rows) => readHeld(rows, worker));
   }
 
   releaseWorker(worker: number): Promise<void> {
@@ -222,78 +221,78 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   async reap(self: number): Promise<Reaped> {
-    const idle = await this.#session.read("Reaping", (sql) => {
+    const idle = await this.#session.read("Reaping", (_, rows) => {
       this.#session.catchUp();
-      return hasNothingToReap(sql, this.now(), self);
+      return hasNothingToReap(rows, this.now(), self);
     });
     if (idle) return { workers: 0, turns: 0, items: 0 };
     return this.#session.transact("Reaping", (tx) => reap(tx, self));
   }
 
   findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
-    return this.#session.read("Finding a run", (sql) => findRun(sql, id, generation));
+    return this.#session.read("Finding a run", (_, rows) => findRun(rows, id, generation));
   }
 
   countVersions(): Promise<readonly VersionCount[]> {
-    return this.#session.read("Counting versions", countVersions);
+    return this.#session.read("Counting versions", (_, rows) => countVersions(rows));
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#session.read("Listing runs", (sql) => listRuns(this.#session.connection.db, sql, filter));
+    return this.#session.read("Listing runs", (_, rows) => listRuns(rows, filter));
   }
 
-  readJournal(run: RunNumber, after: number, limit = UNLIMITED): Promise<readonly Entry[]> {
-    return this.#session.read("Reading a journal", (sql) => readJournal(sql, run, after, limit));
+  readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
+    return this.#session.read("Reading a journal", (_, rows) => readJournal(rows, run, after, limit));
   }
 
-  readCheckpoints(run: RunNumber, after: number, limit = UNLIMITED): Promise<readonly NewCheckpoint[]> {
-    return this.#session.read("Reading checkpoints", (sql) => readCheckpoints(sql, run, after, limit));
+  readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]> {
+    return this.#session.read("Reading checkpoints", (_, rows) => readCheckpoints(rows, run, after, limit));
   }
 
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
-    return this.#session.read("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
+    return this.#session.read("Reading a checkpoint", (_, rows) => findCheckpoint(rows, run, step, whole));
   }
 
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.read("Reading a checkpoint", (sql) => findLabeledCheckpoint(sql, run, label, step));
+    return this.#session.read("Reading a checkpoint", (_, rows) => findLabeledCheckpoint(rows, run, label, step));
   }
 
-  readSteps(run: RunNumber, after: number, upTo: number, limit = UNLIMITED): Promise<readonly Entry[]> {
-    return this.#session.read("Reading steps", (sql) => readSteps(sql, run, after, upTo, limit));
+  readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
+    return this.#session.read("Reading steps", (_, rows) => readSteps(rows, run, after, upTo, limit));
   }
 
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
-    return this.#session.read("Reading an inbox", (sql) => readInbox(sql, run, after));
+    return this.#session.read("Reading an inbox", (_, rows) => readInbox(rows, run, after));
   }
 
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
-    return this.#session.read("Reading a stream", (sql) => readStream(sql, run, stream, after, limit));
+    return this.#session.read("Reading a stream", (_, rows) => readStream(rows, run, stream, after, limit));
   }
 
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
-    return this.#session.read("Reading a run's streams", (sql) => readEmitted(sql, run));
+    return this.#session.read("Reading a run's streams", (_, rows) => readEmitted(rows, run));
   }
 
   readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return this.#session.read("Reading inputs", (sql) => readInputs(sql, requests));
+    return this.#session.read("Reading inputs", (_, rows) => readInputs(rows, requests));
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
-    return this.#session.read("Reading readiness", (sql) => readReadiness(sql, run));
+    return this.#session.read("Reading readiness", (_, rows) => readReadiness(rows, run));
   }
 
   readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
-    return this.#session.read("Reading the progress of runs", (sql) => readProgress(sql, runs));
+    return this.#session.read("Reading the progress of runs", (_, rows) => readProgress(rows, runs));
   }
 
   readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]> {
-    return this.#session.read("Reading items", (sql) => readItemTokens(sql, items));
+    return this.#session.read("Reading items", (_, rows) => readItemTokens(rows, items));
   }
 
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
-    return this.#session.read("Reading items", (sql) => readItems(sql, run, items));
+    return this.#session.read("Reading items", (_, rows) => readItems(rows, run, items));
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
@@ -332,15 +331,17 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.read("Finding a schedule", (sql) => findSchedule(sql, name));
+    return this.#session.read("Finding a schedule", (_, rows) => findSchedule(rows, name));
   }
 
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.read("Listing schedules", (sql) => listSchedules(sql, after, limit));
+    return this.#session.read("Listing schedules", (_, rows) => listSchedules(rows, after, limit));
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
-    return this.#session.read("Reading due schedules", (sql) => findDueSchedules(sql, this.now(), definitions, limit));
+    return this.#session.read("Reading due schedules", (_, rows) =>
+      findDueSchedules(rows, this.now(), definitions, limit),
+    );
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
@@ -352,7 +353,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
-    return rekey(this.#session, onProgress);
+    return rekeyFile(this.#session, onProgress);
   }
 
   info(): Promise<StoreInfo> {

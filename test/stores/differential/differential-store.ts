@@ -4,7 +4,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { leastNumberAt, type Outcome, type Store, type Write } from "../../../src/kernel/index.ts";
-import { prefetch } from "../../../src/stores/remote/prefetch.ts";
 import { columnsOf, columnType, SHARED } from "../../../src/stores/rows/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
@@ -30,33 +29,33 @@ import {
 } from "../../../src/stores/rules/worker-leases.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
 import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
-import type { Statements } from "../../../src/stores/rules/statements.ts";
-import { inOrder, RowStore, type Rows } from "./row-store.ts";
+import type { Rows } from "../../../src/stores/rows/rows.ts";
+import { inOrder, RowStore, type TableRows } from "./row-store.ts";
 
 /** The reads of the row store. */
-const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...args: never[]) => unknown } = {
-  findRun: (sql, _, id: string, generation?: number) => findRun(sql, id, generation),
-  countVersions: (sql) => countVersions(sql),
-  readJournal: (sql, _, run: number, after: number, limit = -1) => readJournal(sql, run, after, limit),
-  readCheckpoints: (sql, _, run: number, after: number, limit = -1) => readCheckpoints(sql, run, after, limit),
-  findCheckpoint: (sql, _, run: number, step: number, whole: boolean) => findCheckpoint(sql, run, step, whole),
-  findLabeledCheckpoint: (sql, _, run: number, label: string, step: number) =>
-    findLabeledCheckpoint(sql, run, label, step),
-  readSteps: (sql, _, run: number, after: number, upTo: number, limit = -1) => readSteps(sql, run, after, upTo, limit),
-  readInbox: (sql, _, run: number, after: number) => readInbox(sql, run, after),
-  readStream: (sql, _, run: number, stream: string, after: number, limit: number) =>
-    readStream(sql, run, stream, after, limit),
-  readEmitted: (sql, _, run: number) => readEmitted(sql, run),
-  readInputs: (sql, _, asked: Parameters<Store["readInputs"]>[0]) => readInputs(sql, asked),
-  readReadiness: (sql, _, run: number) => readReadiness(sql, run),
-  readProgress: (sql, _, runs: readonly number[]) => readProgress(sql, runs),
-  readItemTokens: (sql, _, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(sql, items),
-  readItems: (sql, _, run: number, items: readonly string[]) => readItems(sql, run, items),
-  findSchedule: (sql, _, name: string) => findSchedule(sql, name),
-  listSchedules: (sql, _, after: string, limit: number) => listSchedules(sql, after, limit),
-  dueSchedules: (sql, now, definitions: readonly string[], limit: number) =>
-    findDueSchedules(sql, now, definitions, limit),
-  listWorkers: (sql) => listWorkers(sql),
+const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: never[]) => unknown } = {
+  findRun: (rows, _now, id: string, generation?: number) => findRun(rows, id, generation),
+  countVersions: (rows) => countVersions(rows),
+  readJournal: (rows, _now, run: number, after: number, limit?: number) => readJournal(rows, run, after, limit),
+  readCheckpoints: (rows, _now, run: number, after: number, limit?: number) => readCheckpoints(rows, run, after, limit),
+  findCheckpoint: (rows, _now, run: number, step: number, whole: boolean) => findCheckpoint(rows, run, step, whole),
+  findLabeledCheckpoint: (rows, _now, run: number, label: string, step: number) =>
+    findLabeledCheckpoint(rows, run, label, step),
+  readSteps: (rows, _now, run: number, after: number, upTo: number, limit?: number) => readSteps(rows, run, after, upTo, limit),
+  readInbox: (rows, _now, run: number, after: number) => readInbox(rows, run, after),
+  readStream: (rows, _now, run: number, stream: string, after: number, limit: number) =>
+    readStream(rows, run, stream, after, limit),
+  readEmitted: (rows, _now, run: number) => readEmitted(rows, run),
+  readInputs: (rows, _now, asked: Parameters<Store["readInputs"]>[0]) => readInputs(rows, asked),
+  readReadiness: (rows, _now, run: number) => readReadiness(rows, run),
+  readProgress: (rows, _now, runs: readonly number[]) => readProgress(rows, runs),
+  readItemTokens: (rows, _now, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(rows, items),
+  readItems: (rows, _now, run: number, items: readonly string[]) => readItems(rows, run, items),
+  findSchedule: (rows, _now, name: string) => findSchedule(rows, name),
+  listSchedules: (rows, _now, after: string, limit: number) => listSchedules(rows, after, limit),
+  dueSchedules: (rows, now, definitions: readonly string[], limit: number) =>
+    findDueSchedules(rows, now, definitions, limit),
+  listWorkers: (rows) => listWorkers(rows),
 };
 
 export class DifferentialStore {
@@ -98,7 +97,7 @@ export class DifferentialStore {
           this.alone(async () => {
             const answer: unknown = await value.apply(target, args);
             this.#load();
-            const same = await this.#rowStore.read((sql) => read(sql, target.now(), ...args));
+            const same = await this.#rowStore.read((rows) => read(rows, target.now(), ...args));
             assert.deepEqual(same, answer, `${String(name)} answers otherwise`);
             return answer;
           });
@@ -162,7 +161,7 @@ export class DifferentialStore {
       reap: async (self: number) => {
         this.#load();
         const now = store.now();
-        const isIdle = await this.#rowStore.read((sql) => hasNothingToReap(sql, now, self));
+        const isIdle = await this.#rowStore.read((rows) => hasNothingToReap(rows, now, self));
         const reaped = await store.reap(self);
         const same = await this.#rowStore.transact(now, (tx) => reap(tx, self));
         this.rounds = this.#rowStore.rounds;
@@ -184,13 +183,7 @@ export class DifferentialStore {
   }
 
   async #pollIdly(now: number, write: Write): Promise<Outcome | undefined> {
-    return this.#rowStore.read(
-      (sql, ws) => {
-        prefetch(ws, "read", now, write);
-        return idleOutcome(sql, now, write);
-      },
-      [write],
-    );
+    return this.#rowStore.read((rows) => idleOutcome(rows, now, write));
   }
 
   #load(): void {
@@ -209,8 +202,8 @@ export class DifferentialStore {
     return Math.max(Number(this.#db().prepare(sql).get()!["run"]) + 1, leastNumberAt(now));
   }
 
-  #dump(): Rows {
-    const tables: Rows = {};
+  #dump(): TableRows {
+    const tables: TableRows = {};
     for (const table of SHARED) {
       const columns = columnsOf(table).map((column) => {
         if (table === "tags" && column === "position") return "rowid as position";

@@ -2,14 +2,16 @@
 
 import { openSimBackend } from "../../simulation/store/sim-backend.ts";
 import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
-import { applyRules, applyWrites, applyWork, type ApplyResult } from "../../../src/stores/remote/apply-writes.ts";
+import { applyRules, applyWrites, type ApplyResult } from "../../../src/stores/remote/apply-writes.ts";
 import type { QueryResult, Connection, WireRow } from "../../../src/stores/remote/backend.ts";
 import { columnsOf, columnType, SHARED, TABLES, type TableName } from "../../../src/stores/rows/tables.ts";
-import { rowStatements, type AccessMode } from "../../../src/stores/remote/statements/row-statements.ts";
+import type { AccessMode } from "../../../src/stores/remote/locks.ts";
+import type { Rows } from "../../../src/stores/rows/rows.ts";
+import { ReadRows } from "../../../src/stores/remote/read-rows.ts";
 import { WorkingSet } from "../../../src/stores/remote/working-set.ts";
-import type { Statements, Tx } from "../../../src/stores/rules/statements.ts";
+import type { Tx } from "../../../src/stores/rules/transaction.ts";
 
-export type Rows = Record<string, readonly Readonly<Record<string, unknown>>[]>;
+export type TableRows = Record<string, readonly Readonly<Record<string, unknown>>[]>;
 
 const CLAIMS: ReadonlySet<Write["write"]> = new Set(["claim-turns", "claim-items", "claim-messages"]);
 /** More rounds than any list needs. */
@@ -51,20 +53,25 @@ export class RowStore {
     this.asked = [];
     return this.#commit((ws) =>
       applyRules(ws, (rows) =>
-        work({ rows, sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined }),
+        work({ rows, now, nextRun: undefined }),
       ),
     );
   }
 
-  async read<T>(work: (sql: Statements, ws: WorkingSet) => T, writes: readonly Write[] = []): Promise<T> {
+  async read<T>(work: (rows: Rows) => T): Promise<T> {
     const connection = await this.#open();
-    const ws = new WorkingSet();
+    const rows = new ReadRows();
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const attempt = applyWork(ws, () => work(rowStatements(ws, "read", { writes }), ws));
-      if ("result" in attempt) return attempt.result;
-      const answers = await connection.read(attempt.queries);
-      for (const [index, query] of attempt.queries.entries())
-        ws.addResult(query, readable(query.table, answers[index]!));
+      let result: T | undefined;
+      try {
+        result = work(rows);
+      } catch (error) {
+        if (!rows.isGuess) throw error;
+      }
+      if (!rows.isGuess) return result as T;
+      const queries = rows.takeMissing();
+      const found = await connection.read(queries);
+      queries.forEach((query, index) => rows.addResult(query, readable(query.table, found[index]!) as never));
     }
     throw new Error("no end of queries");
   }
@@ -94,7 +101,7 @@ export class RowStore {
   }
 
   /** Replaces all rows by those of SQLite, after calls that this store does not support. */
-  load(rows: Rows): void {
+  load(rows: TableRows): void {
     this.#backend = openSimBackend({ now: this.#now });
     this.#connection = undefined;
     for (const table of SHARED) {
@@ -103,8 +110,8 @@ export class RowStore {
     }
   }
 
-  dump(): Rows {
-    const tables: Rows = {};
+  dump(): TableRows {
+    const tables: TableRows = {};
     for (const table of SHARED) {
       const rows = [...this.#backend.server.database.table(table).all()];
       tables[table] = readable(table, rows);
@@ -138,7 +145,7 @@ function readable(table: TableName, rows: QueryResult): WireRow[] {
 }
 
 /** Tags by their order: SQLite has no position column. */
-export function inOrder(tables: Rows): Rows {
+export function inOrder(tables: TableRows): TableRows {
   const tags = [...(tables["tags"] ?? [])].sort((a, b) => Number(a["position"]) - Number(b["position"]));
   const ranks = new Map<unknown, number>();
   const ranked = tags.map((tag): Readonly<Record<string, unknown>> => {
@@ -146,7 +153,7 @@ export function inOrder(tables: Rows): Rows {
     ranks.set(tag["run"], rank);
     return { run: tag["run"], tag: tag["tag"], position: rank };
   });
-  const sorted: Rows = {};
+  const sorted: TableRows = {};
   for (const [table, rows] of Object.entries({ ...tables, tags: ranked })) {
     const { key } = TABLES[table as TableName];
     const text = (row: Readonly<Record<string, unknown>>): string => JSON.stringify(key.map((column) => row[column]));

@@ -20,7 +20,7 @@ import {
 import { createSchema } from "../../../src/stores/sqlite/migrate.ts";
 import { SqliteRows } from "../../../src/stores/sqlite/sqlite-rows.ts";
 import { openSimBackend } from "../../simulation/store/sim-backend.ts";
-import { inOrder, type Rows as Tables } from "../differential/row-store.ts";
+import { inOrder, type TableRows as Tables } from "../differential/row-store.ts";
 
 /** More than any list of calls needs when each round loads what one call misses. */
 const MOST_ROUNDS = 1_000;
