@@ -75,7 +75,6 @@ import { readHistory, readHolders } from "../rules/run-holders.ts";
 import { listRuns } from "../rules/list-runs.ts";
 import { prune } from "../rules/prune.ts";
 import { rekey } from "../rules/rekey.ts";
-import { rowSession } from "./row-session.ts";
 import { backUp, check } from "./scratch-copy.ts";
 import {
   OVERLAP_FROM,
@@ -85,7 +84,8 @@ import {
   type RemoteStoreOptions,
 } from "./session.ts";
 import { rulesWork } from "./rules-work.ts";
-import { RemoteThreads } from "./remote-threads.ts";
+import { rowSession, threadNumbers } from "./row-session.ts";
+import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./transact.ts";
 
 /** No limit. */
@@ -101,15 +101,14 @@ export class RemoteStore implements Store, ThreadStore {
   readonly pollsSeparately = true;
   readonly pipeline: NonNullable<Store["pipeline"]>;
   readonly #session: RemoteSession;
-  readonly #threads: RemoteThreads;
+  readonly #threads: Threads;
 
   constructor(session: RemoteSession) {
     this.#session = session;
     this.kind = session.backend.kind;
     const { writeConnections = WRITE_CONNECTIONS, overlapFrom = OVERLAP_FROM } = session.options;
     this.pipeline = { batches: writeConnections, writes: overlapFrom, transactions: USER_CONNECTIONS };
-    const numbers = { checkpoints: session.numbers("checkpoints"), values: session.numbers("values") };
-    this.#threads = new RemoteThreads(session.runner, session.reader, numbers);
+    this.#threads = new RowThreads(rowSession(session), threadNumbers(session));
   }
 
   get "~threads"(): Threads {

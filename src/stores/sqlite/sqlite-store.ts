@@ -83,7 +83,8 @@ import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedule
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
 import { readEmitted, readStream } from "../rules/streams.ts";
-import { SqliteThreads } from "./sqlite-threads.ts";
+import { rowSession, threadNumbers } from "./row-session.ts";
+import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./user-transaction.ts";
 
 export interface SqliteStoreOptions {
@@ -144,7 +145,7 @@ export class SqliteStore implements Store, ThreadStore {
   readonly kind = KIND;
 
   get "~threads"(): Threads {
-    return new SqliteThreads(this.#session);
+    return new RowThreads(rowSession(this.#session), threadNumbers);
   }
 
   transact(
