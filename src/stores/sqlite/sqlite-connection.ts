@@ -96,7 +96,7 @@ async function openDatabase(
       cipher.register(db);
       if (options.migrate && cipher.isUnlocked) await withRetry(options, what, () => saveCodecProbe(db, cipher));
     }
-    const sql = await withRetry(options, what, () => prepareStatements(db, cipher));
+    const sql = await withRetry(options, what, () => prepareStatements(db));
     if (hasMoved()) return closed(db);
     return { db, sql, rows: new SqliteRows(db, cipher !== undefined), userSql: new UserSql(db), cipher: cipher, files: file && openFilesOf(file) };
   } catch (error) {
