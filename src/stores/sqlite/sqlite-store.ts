@@ -48,7 +48,6 @@ import { listQueues, readBacklog } from "./backlog.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
 import { prune } from "../rules/prune.ts";
-import { rowSession } from "./row-session.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
