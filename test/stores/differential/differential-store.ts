@@ -205,7 +205,7 @@ export class DifferentialStore {
   #dump(): TableRows {
     const tables: TableRows = {};
     for (const table of SHARED) {
-      const columns = columnsOf(table).map((column) => {
+      const columns = columnsOf(table).map((column: string) => {
         if (table === "tags" && column === "position") return "rowid as position";
         return columnType(table, column) === "payload" ? `cast(${column} as text) as ${column}` : `"${column}"`;
       });

@@ -59,7 +59,7 @@ export class SqliteTwin {
 
   /** All rows of a table, with the names and types of the port. */
   all(table: TableName): AnyRow[] {
-    const columns = columnsOf(table).map((column) => {
+    const columns = columnsOf(table).map((column: string) => {
       if (table === "tags" && column === "position") return "rowid as position";
       return columnType(table, column) === "payload" ? `cast(${column} as text) as ${column}` : `"${column}"`;
     });
