@@ -78,7 +78,7 @@ class PathStatements {
     const names = columns.join();
     shapes = this.byNames.get(names);
     if (shapes === undefined) this.byNames.set(names, (shapes = new Map()));
-    // A list that is written anew at every call must not fill the memory.
+    // A rule that makes a new list at every call must not fill the memory.
     if (this.selects.size < MAX_LISTS) this.selects.set(columns, shapes);
     return shapes;
   }
@@ -247,12 +247,7 @@ export class SqliteRows implements Rows {
     return runInsert(statement, table, row, stored).changes === 1;
   }
 
-  change<T extends TableName>(
-    table: T,
-    key: Key,
-    values: Partial<RowOf<T>>,
-    expected?: Partial<RowOf<T>>,
-  ): boolean {
+  change<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>, expected?: Partial<RowOf<T>>): boolean {
     const bound: Bound = [];
     let node = follow(this.#path(table).updates, values, bound);
     for (const part of key) bound.push(part);

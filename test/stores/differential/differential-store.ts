@@ -41,7 +41,8 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: 
   findCheckpoint: (rows, _now, run: number, step: number, whole: boolean) => findCheckpoint(rows, run, step, whole),
   findLabeledCheckpoint: (rows, _now, run: number, label: string, step: number) =>
     findLabeledCheckpoint(rows, run, label, step),
-  readSteps: (rows, _now, run: number, after: number, upTo: number, limit?: number) => readSteps(rows, run, after, upTo, limit),
+  readSteps: (rows, _now, run: number, after: number, upTo: number, limit?: number) =>
+    readSteps(rows, run, after, upTo, limit),
   readInbox: (rows, _now, run: number, after: number) => readInbox(rows, run, after),
   readStream: (rows, _now, run: number, stream: string, after: number, limit: number) =>
     readStream(rows, run, stream, after, limit),
