@@ -109,6 +109,11 @@ export class ReadRows implements Rows {
     return Number(this.#query({ kind: "count", table: info.table, where, ...limit })[0]?.["count"] ?? 0);
   }
 
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
+    const rows = this.#query(selectQuery(pathInfo(path), prefix, { after }, "none"));
+    return rows.reduce((sum, row) => sum + Number(row[column]), 0);
+  }
+
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,

@@ -127,6 +127,12 @@ export class TransactionRows implements Rows {
     return 0;
   }
 
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
+    const info = pathInfo(path);
+    const rows = this.#select(info, prefix, { after }, pathLock(this.#mode, info));
+    return rows.reduce((sum, row) => sum + Number(row[column]), 0);
+  }
+
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,

@@ -57,6 +57,8 @@ export interface Rows {
   ): readonly Part<TableOf<P>, C>[];
   /** The number of rows below a prefix, without locks. `upTo`: counting stops there. */
   count(path: Path, prefix: Key, upTo?: number): number;
+  /** The sum of a column over the rows below a prefix, as far as the next column is greater than `after`. */
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number;
   /** The combinations of values of the columns that follow the prefix, in order, one seek each. Without locks. */
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,

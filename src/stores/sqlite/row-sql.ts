@@ -149,6 +149,12 @@ export function countSql(path: PathInfo, prefix: number, isLimited: boolean): st
   return isLimited ? `select count(*) as count from (select 1 ${from} limit +?)` : `select count(*) as count ${from}`;
 }
 
+/** Parameters: the prefix, the lower bound. */
+export function sumSql(path: PathInfo, prefix: number, column: string): string {
+  const where = [...conditionsOf(path, prefix), `${quoted(path.columns[prefix]!.name)} > ?`];
+  return `select coalesce(sum(${quoted(column)}), 0) as sum from ${sourceOf(path)}${whereText(where)}`;
+}
+
 /** The distinct values of the column after the prefix, one seek per value (a loose index scan). */
 export function distinctSql(path: PathInfo, prefix: number): string {
   const { name, isDescending } = path.columns[prefix]!;

@@ -16,6 +16,7 @@ import {
   isSql,
   selectSql,
   storedColumns,
+  sumSql,
   testShape,
   updateSql,
   valuesOf,
@@ -44,6 +45,7 @@ class PathStatements {
   readonly selects = new Map<readonly string[], Map<number | string, StatementSync>>();
   readonly byNames = new Map<string, Map<number | string, StatementSync>>();
   readonly counts = new Map<number, StatementSync>();
+  readonly sums = new Map<string, StatementSync>();
   readonly distincts: (StatementSync | undefined)[] = [];
   readonly clears = new Map<number, StatementSync>();
   readonly inserts = new Map<string, StatementSync>();
@@ -159,6 +161,14 @@ export class SqliteRows implements Rows {
       counts.set(shape, (statement = this.#db.prepare(countSql(info, prefix.length, upTo !== undefined))));
     const row = upTo === undefined ? statement.get(...prefix) : statement.get(...prefix, upTo);
     return (row as { count: number }).count;
+  }
+
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
+    const { info, sums } = this.#path(path);
+    const shape = `${column} ${prefix.length}`;
+    let statement = sums.get(shape);
+    if (statement === undefined) sums.set(shape, (statement = this.#db.prepare(sumSql(info, prefix.length, column))));
+    return (statement.get(...prefix, after) as { sum: number }).sum;
   }
 
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
