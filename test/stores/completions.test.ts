@@ -1,15 +1,14 @@
-// Completions on SQLite: the statements of one commit, and damage that `check` must report.
+// Completions on SQLite: the reads and writes of one commit, and damage that `check` must report.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import type { ClaimedItem, CompleteWrite, Problem, Store } from "../../src/kernel/index.ts";
 import { SqliteSession } from "../../src/stores/sqlite/sqlite-session.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
-import { STATEMENT_TEXTS } from "../../src/stores/sqlite/statements.ts";
 import {
   arrival,
   claimNodes,
@@ -44,93 +43,82 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The names of the statements that `act` runs; reads are in brackets. */
+const READS = ["get", "first", "select", "is"] as const;
+const CHANGES = ["add", "change", "remove", "insert", "set", "drop", "clear"] as const;
+
+/** The verbs that `act` uses, with their tables; reads are in brackets. */
 async function traced(act: () => Promise<unknown>): Promise<readonly string[]> {
   const names: string[] = [];
-  const sql = session.connection.sql as Record<string, StatementSync>;
-  const restore: (() => void)[] = [];
-  for (const name of Object.keys(STATEMENT_TEXTS))
-    for (const method of ["run", "get", "all"] as const) {
-      const statement = sql[name]!;
-      const call = statement[method].bind(statement) as (...args: unknown[]) => unknown;
-      const traces = (...args: unknown[]): unknown => {
-        names.push(statement.sourceSQL.startsWith("select") ? `(${name})` : name);
+  const rows = session.connection.rows as unknown as Record<string, (...args: unknown[]) => unknown>;
+  // One verb may be implemented by another.
+  let depth = 0;
+  for (const verb of [...READS, ...CHANGES]) {
+    const call = rows[verb]!.bind(rows);
+    rows[verb] = (...args) => {
+      const name = `${verb} ${String(args[0])}`;
+      if (depth === 0) names.push((READS as readonly string[]).includes(verb) ? `(${name})` : name);
+      depth += 1;
+      try {
         return call(...args);
-      };
-      Object.assign(statement, { [method]: traces });
-      restore.push(() => Reflect.deleteProperty(statement, method));
-    }
+      } finally {
+        depth -= 1;
+      }
+    };
+  }
   try {
     await act();
   } finally {
-    for (const undo of restore) undo();
+    for (const verb of [...READS, ...CHANGES]) Reflect.deleteProperty(rows, verb);
   }
   return names;
 }
 
-test("a completion runs its statements in one order: run, fence, entries, arrivals, readiness, queue, run", async () => {
+test("a completion reads and writes in one order: run, fence, entries, arrivals, readiness, queue, run", async () => {
   await startWithNodes(store, worker, "import-1", "x", "y");
   const [x, y] = await takeNodes(store, worker, "x", "y");
   const first = completed(x, [arrival("j", "x", 2), arrival("k", "x", 1)]);
   expect(await traced(() => commit(store, first))).toEqual([
-    "begin",
-    "stamp",
-    "(flowRun)",
-    "(nodeReadiness)",
-    "(nodeReadiness)",
-    "deleteHeldItem",
-    "insertEntry",
-    "insertArrival",
-    "insertArrival",
-    "insertReadiness",
-    "insertItem",
-    "insertReadiness",
-    "setFlowHead",
-    "commit",
+    "(get runs)",
+    "(get readiness)",
+    "(get readiness)",
+    "remove queue",
+    "insert journal",
+    "add arrivals",
+    "add arrivals",
+    "insert readiness",
+    "insert queue",
+    "insert readiness",
+    "set runs",
   ]);
   // The last arrival is counted before the node is queued.
   expect(await traced(() => commit(store, completed(y, [arrival("j", "y", 2)])))).toEqual([
-    "begin",
-    "stamp",
-    "(flowRun)",
-    "(nodeReadiness)",
-    "deleteHeldItem",
-    "insertEntry",
-    "insertArrival",
-    "updateReadiness",
-    "insertItem",
-    "setFlowHead",
-    "commit",
+    "(get runs)",
+    "(get readiness)",
+    "remove queue",
+    "insert journal",
+    "add arrivals",
+    "set readiness",
+    "insert queue",
+    "set runs",
   ]);
   const [j] = (await takeNodes(store, worker, "j", "k")) as readonly [ClaimedItem, ClaimedItem];
   const end = completed(j, [], endParts("completed", [done("j"), RUN_COMPLETED]));
   expect(await traced(() => commit(store, end))).toEqual([
-    "begin",
-    "stamp",
-    "(flowRun)",
-    "deleteHeldItem",
-    "insertEntry",
-    "insertEntry",
-    "endFlow",
-    "(hasItems)",
-    "(keysOfRun)",
-    "clearQueue",
-    "commit",
+    "(get runs)",
+    "remove queue",
+    "insert journal",
+    "insert journal",
+    "set runs",
+    "(select queue)",
+    "drop queue",
   ]);
 });
 
-test("a stale completion writes only the number of its batch", async () => {
+test("a stale completion writes nothing", async () => {
   await startWithNodes(store, worker, "import-1", "x");
   const [x] = await takeNodes(store, worker, "x");
   const stale = completed({ ...x, token: "old" }, [arrival("j", "x", 1)]);
-  expect(await traced(() => store.write([stale]))).toEqual([
-    "begin",
-    "stamp",
-    "(flowRun)",
-    "(nodeReadiness)",
-    "deleteHeldItem",
-    "commit",
-  ]);
+  expect(await traced(() => store.write([stale]))).toEqual(["(get runs)", "(get readiness)", "remove queue"]);
   expect(await store.check()).toEqual([]);
 });
 
@@ -139,14 +127,16 @@ test("completions of one run in one transaction write its row and its barrier's 
   const items = await claimNodes(store, worker);
   const names = await traced(() => store.write(items.map((item) => completedItem(item))));
   const times = (name: string): number => names.filter((one) => one === name).length;
-  expect(["insertEntry", "insertArrival", "insertItem"].map(times)).toEqual([5, 5, 5]);
-  expect(["(flowRun)", "(nodeReadiness)", "updateReadiness", "setFlowHead"].map(times)).toEqual([1, 1, 1, 1]);
+  expect(["insert journal", "add arrivals", "insert queue"].map(times)).toEqual([5, 5, 5]);
+  expect(["(get runs)", "(get readiness)", "set readiness", "set runs"].map(times)).toEqual([1, 1, 1, 1]);
 });
 
-test("a node's inputs are read by one statement", async () => {
+test("the inputs of a node are one read per node, and one per entry", async () => {
   const { run } = await startWithNodes(store, worker, "import-1", "x");
-  expect(await traced(() => store.readInputs([{ run, targets: ["x"] }]))).toEqual(["(inputsOfNode)"]);
-  expect(await traced(() => store.readInputs([{ run, targets: ["x", "saved"] }]))).toEqual(["(inputsOfNodes)"]);
+  const one = ["(select arrivals)", "(get journal)"];
+  expect(await traced(() => store.readInputs([{ run, targets: ["x"] }]))).toEqual(one);
+  const both = await traced(() => store.readInputs([{ run, targets: ["x", "saved"] }]));
+  expect(both).toEqual(["(select arrivals)", ...one]);
 });
 
 test("a batch of completions whose COMMIT failed without happening is repeated once", async () => {

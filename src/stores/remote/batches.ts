@@ -196,7 +196,7 @@ export function workOn(
     apply: (ws, now, nextRun, isOptimistic) => {
       const tried = applyWrites(
         ws,
-        { mode, now, nextRun, prefetches: !isOptimistic, ...(isLost && { isLost }) },
+        { mode, now, nextRun, mayGuess: !isOptimistic, ...(isLost && { isLost }) },
         writes,
       );
       if ("queries" in tried) return tried;

@@ -7,7 +7,7 @@ import { listWorkers } from "../rules/worker-leases.ts";
 import type { BackendInfo } from "./backend.ts";
 import type { Condition, Query } from "./query.ts";
 import type { Reader } from "./reader.ts";
-import { CODEC_KEY_PREFIX, type CodecProbe } from "../payload-cipher.ts";
+import { CODEC_KEY_PREFIX, CODEC_KEYS_END, type CodecProbe } from "../payload-cipher.ts";
 
 /** Increases with every change of the tables. */
 export const SCHEMA_VERSION = 1;
@@ -18,7 +18,7 @@ export async function readCodecNotes(reader: Reader): Promise<readonly CodecProb
     table: "meta",
     where: [
       { column: "key", is: ">=", value: CODEC_KEY_PREFIX },
-      { column: "key", is: "<", value: "codec!" },
+      { column: "key", is: "<", value: CODEC_KEYS_END },
     ],
     order: [["key", "asc"]],
     lock: "none",
@@ -57,8 +57,8 @@ export async function describe(reader: Reader, kind: string, backend: BackendInf
     bytes,
     codecs: (await readCodecNotes(reader)).map(({ name }) => name),
     runs,
-    workers: await reader.withStatements(what, listWorkers),
+    workers: await reader.withRows(what, listWorkers),
     items: { ready: ready + lined + parked + suspect, leased, delayed },
-    outbox: await reader.withStatements(what, outboxInfo),
+    outbox: await reader.withRows(what, outboxInfo),
   };
 }

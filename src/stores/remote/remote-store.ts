@@ -72,10 +72,11 @@ import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
-import { listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
-import { rekey } from "./rekey.ts";
+import { rekey } from "../rules/rekey.ts";
+import { rowSession } from "./row-session.ts";
 import { backUp, check } from "./scratch-copy.ts";
 import {
   OVERLAP_FROM,
@@ -137,15 +138,14 @@ export class RemoteStore implements Store, ThreadStore {
   async registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
     const session = this.#session;
     await session.catchUp();
-    // A number that exists already is a conflict at the commit; the retry chooses another one.
-    const registering = rulesWork("Registering a worker", (tx) => {
+    for (;;) {
+      // Outside of the work, which runs more than once.
       const worker = randomWorkerNumber(session.options.random);
-      registerWorker(tx, worker, name, leaseMs, about);
+      const registering = rulesWork("Registering a worker", (tx) => registerWorker(tx, worker, name, leaseMs, about));
+      if (!(await session.runner.run({ ...registering, use: "heartbeat" }))) continue;
+      session.cache.addWorker(worker);
       return worker;
-    });
-    const worker = await session.runner.run({ ...registering, use: "heartbeat" });
-    session.cache.addWorker(worker);
-    return worker;
+    }
   }
 
   async renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
@@ -158,11 +158,11 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
-    return this.#session.reader.withStatements("Listing workers", listWorkers);
+    return this.#session.reader.withRows("Listing workers", listWorkers);
   }
 
   readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.reader.withStatements("Reading the work of a worker", (sql) => readHeld(sql, worker));
+    return this.#session.reader.withRows("Reading the work of a worker", (rows) => readHeld(rows, worker));
   }
 
   async releaseWorker(worker: number): Promise<void> {
@@ -174,7 +174,7 @@ export class RemoteStore implements Store, ThreadStore {
     const session = this.#session;
     await session.catchUp();
     const now = session.now();
-    const isIdle = await session.reader.withStatements("Reaping", (sql) => hasNothingToReap(sql, now, self));
+    const isIdle = await session.reader.withRows("Reaping", (rows) => hasNothingToReap(rows, now, self));
     if (isIdle) return { workers: 0, turns: 0, items: 0 };
     return session.runner.run(rulesWork("Reaping", (tx) => reap(tx, self)));
   }
@@ -190,7 +190,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return listRuns(this.#session.reader, filter);
+    return this.#session.reader.withRows("Listing runs", (rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
@@ -278,17 +278,17 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.reader.withStatements("Finding a schedule", (sql) => findSchedule(sql, name));
+    return this.#session.reader.withRows("Finding a schedule", (rows) => findSchedule(rows, name));
   }
 
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.reader.withStatements("Listing schedules", (sql) => listSchedules(sql, after, limit));
+    return this.#session.reader.withRows("Listing schedules", (rows) => listSchedules(rows, after, limit));
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
     const now = this.now();
-    return this.#session.reader.withStatements("Reading schedules", (sql) =>
-      findDueSchedules(sql, now, definitions, limit),
+    return this.#session.reader.withRows("Reading schedules", (rows) =>
+      findDueSchedules(rows, now, definitions, limit),
     );
   }
 
@@ -322,8 +322,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: OnProgress): Promise<Rekeyed> {
-    const { runner, reader, cipher } = this.#session;
-    return rekey(runner, reader, cipher, onProgress);
+    return rekey(rowSession(this.#session), this.#session.cipher, onProgress);
   }
 
   async info(): Promise<StoreInfo> {

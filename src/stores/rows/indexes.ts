@@ -42,7 +42,10 @@ interface NewIndex<T extends TableName> extends IndexOptions {
   readonly columns: readonly (ColumnName<T> | `-${ColumnName<T>}`)[];
   /** The rows that the index contains. */
   readonly where?: Filter<T>;
-  /** The index has only rows that differ in these two columns: SQLite's index omits the others, remote stores filter them. */
+  /**
+   * The index has only rows that differ in these two columns: SQLite's index omits the others, remote stores filter them. It is
+   * read below a prefix, and not counted.
+   */
   readonly apart?: readonly [ColumnName<T>, ColumnName<T>];
 }
 

@@ -8,6 +8,7 @@ import {
   type ItemOutcome,
   type Outcome,
   type ReturnItemWrite,
+  type ReturnTurnWrite,
   type StopOutcome,
   type StopWrite,
   type Write,
@@ -17,7 +18,7 @@ import { appendToInbox } from "./inbox.ts";
 import { applyAdmit, idleAdmit } from "./pending-start.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, idleClaimItems } from "./claim.ts";
 import { applyComplete } from "./complete-node.ts";
-import { applyPause, applyResume, applyRetry, applyTerminate } from "./control.ts";
+import { applyPause, applyResume, applyRetry, applyTerminate, stopItem, stopNodes } from "./control.ts";
 import { applyFireDue, nextDue } from "./fire-due.ts";
 import { applyFork } from "./fork.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
@@ -27,7 +28,8 @@ import { saveFlows } from "./flow-rows.ts";
 import { freeSlot } from "./queue-limiter.ts";
 import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessages } from "./outbox.ts";
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
-import type { Tx } from "./statements.ts";
+import { NO_TURN, returnedTurn } from "./run-rows.ts";
+import type { Tx } from "./transaction.ts";
 import { applyStart } from "./start.ts";
 import { applyTurn } from "./commit-turn.ts";
 
@@ -59,7 +61,7 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
     case "return-item":
       return applyReturnItem(tx, write);
     case "return-turn":
-      return tx.sql.returnTurn.run(write.run, write.token).changes === 0 ? LEASE_LOST : COMMITTED;
+      return applyReturnTurn(tx, write);
     case "fork":
       return applyFork(tx, write);
     case "message":
@@ -122,33 +124,49 @@ export function idleOutcome(rows: Rows, now: number, write: Write): Outcome | un
 const COMMITTED = { status: "committed" } as const;
 const LEASE_LOST = { status: "lease_lost" } as const;
 
+const RETURNED = ["status", "takeovers"] as const;
+
+function applyReturnTurn({ rows }: Tx, { run, token }: ReturnTurnWrite): ItemOutcome {
+  if (!rows.is("runs", [run], { turn_token: token })) return LEASE_LOST;
+  const row = rows.get("runs", [run], RETURNED);
+  if (row !== undefined) rows.set("runs", [run], returnedTurn(row.status, row.takeovers));
+  return COMMITTED;
+}
+
 function applyEndItem(tx: Tx, { run, item, token, slot, arrival }: EndItemWrite): ItemOutcome {
-  if (tx.sql.deleteHeldItem.run(run, item, token).changes === 0) return LEASE_LOST;
+  if (!tx.rows.remove("queue", [run, item], { token })) return LEASE_LOST;
   if (slot !== undefined) freeSlot(tx, "task", slot);
   appendToInbox(tx, run, arrival);
   return COMMITTED;
 }
 
 function applyReturnItem(tx: Tx, write: ReturnItemWrite): ItemOutcome {
-  const { sql, now } = tx;
   const { availableAt, attempt, failures, run, item, token } = write;
-  const state = availableAt === undefined ? QueueItemState.ready : QueueItemState.delayed;
-  const { changes } = sql.returnItem.run(state, availableAt ?? now, attempt, failures ?? null, run, item, token);
-  if (changes === 0) return LEASE_LOST;
+  const values = {
+    state: availableAt === undefined ? QueueItemState.ready : QueueItemState.delayed,
+    available_at: availableAt ?? tx.now,
+    attempt,
+    takeovers: 0,
+    token: null,
+    worker: null,
+  };
+  const returned = failures === undefined ? values : { ...values, failures };
+  if (!tx.rows.change("queue", [run, item], returned, { token })) return LEASE_LOST;
   if (write.slot !== undefined) freeSlot(tx, "task", write.slot);
   return COMMITTED;
 }
 
 function applyStop(tx: Tx, { status, evidence, run, token, item, slot }: StopWrite): StopOutcome {
-  const { sql } = tx;
+  const { rows } = tx;
+  const stopped = { ...NO_TURN, status, evidence };
   if (item === undefined) {
-    if (sql.stopRun.run(status, evidence, run, token).changes === 0) return LEASE_LOST;
+    if (!rows.change("runs", [run], stopped, { turn_token: token })) return LEASE_LOST;
   } else {
-    if (sql.heldItem.get(run, item, token) === undefined) return LEASE_LOST;
-    sql.stopFlow.run(status, evidence, run);
-    sql.stopItem.run(run, item);
+    if (!rows.is("queue", [run, item], { token })) return LEASE_LOST;
+    rows.set("runs", [run], stopped);
+    stopItem(rows, run, item);
     if (slot !== undefined) freeSlot(tx, "task", slot);
   }
-  sql.stopNodes.run(run);
+  stopNodes(rows, run);
   return COMMITTED;
 }

@@ -22,7 +22,7 @@ import type { Part, Rows } from "../rows/rows.ts";
 import { QueueLimiter, dueRateGates, hasDueRateGates, openRateGates, type QueuedItem } from "./queue-limiter.ts";
 import { kindOf } from "./items.ts";
 import { isStopped, recordOf, RUN_COLUMNS } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { suspectGroups, type SampledSuspects } from "./suspect-groups.ts";
 
 const DUE_TURN = ["run", "priority"] as const;

@@ -4,14 +4,26 @@
 // commit-turn.T2. The statement that moves the row sets `turn_due` from `arrivals`, under the lock that counts them. So no message
 //   is missed.
 
-import { invariant } from "../../base/index.ts";
-import { commandTypeOf, type RunNumber, type RunRecord, type TurnOutcome, type TurnWrite } from "../../kernel/index.ts";
+import { invariant, type EpochMs } from "../../base/index.ts";
+import {
+  commandTypeOf,
+  TurnDue,
+  type RunNumber,
+  type RunRecord,
+  type RunStatus,
+  type TurnOutcome,
+  type TurnWrite,
+} from "../../kernel/index.ts";
+import type { Rows } from "../rows/rows.ts";
+import type { RowOf } from "../rows/tables.ts";
 import { appendToInbox } from "./inbox.ts";
-import { insertCheckpoints } from "./checkpoints.ts";
-import { freeSlot, type SlotKind } from "./queue-limiter.ts";
+import { deleteCheckpoints, insertCheckpoints } from "./checkpoints.ts";
+import { insertEntry } from "./journal-entries.ts";
+import { freeSlot } from "./queue-limiter.ts";
+import { newestOf, RUN_COLUMNS } from "./run-rows.ts";
 import { startNextGeneration } from "./next-generation.ts";
 import { insertOutgoing } from "./outbox.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { insertItem } from "./items.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";
@@ -19,22 +31,18 @@ import { clearEnded } from "./sweep.ts";
 import { fenceFailure } from "./fence-failure.ts";
 
 export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
-  const { sql } = tx;
+  const { rows } = tx;
   // commit-turn.T1
   for (const { item, token } of turn.finished)
-    if (sql.heldItem.get(turn.run, item, token) === undefined) return fenceFailure(tx, turn);
-  const isPaused =
-    turn.next !== undefined && (sql.turnState.get(turn.run) as { status?: string } | undefined)?.status === "paused";
+    if (!rows.is("queue", [turn.run, item], { token })) return fenceFailure(tx, turn);
+  const isPaused = turn.next !== undefined && rows.get("runs", [turn.run], STATUS)?.status === "paused";
   if (turn.checkpoints !== undefined) {
     const refused = insertCheckpoints(tx, turn, turn.checkpoints);
     if (refused !== undefined) return refused;
   }
   const arrivals = moveHead(tx, turn);
   if (arrivals === undefined) {
-    invariant(
-      turn.checkpoints === undefined,
-      "The fence of a turn must hold when it held for the turn's checkpoints in the same transaction.",
-    );
+    if (turn.checkpoints !== undefined) deleteCheckpoints(rows, turn.run, turn.checkpoints);
     return fenceFailure(tx, turn);
   }
   // No invariant `arrivals >= turn.read`: a database that lost history may have fewer. The commit detects that (remote.Y1).
@@ -43,17 +51,17 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   let last = turn.head;
   for (const { seq, type, command, data, at, mark, tookMs } of turn.entries) {
     invariant(seq === ++last, "The entries of a turn must follow the head without a gap.");
-    sql.insertEntry.run(run, seq, type, command, data, at, mark, tookMs ?? null);
+    insertEntry(rows, run, seq, type, command, data, at, mark, tookMs);
   }
   if (turn.chunks.length > 0) writeEmits(tx, run, turn.chunks);
   if (turn.outgoing.length > 0) insertOutgoing(tx, run, turn.outgoing);
   for (const { item, slot } of turn.finished) {
-    sql.deleteItem.run(run, item);
+    rows.drop("queue", [run, item]);
     if (slot !== undefined) freeSlot(tx, "task", slot);
   }
   for (const item of turn.dropped) dropItem(tx, run, item);
   for (const item of turn.items) insertItem(tx, run, item);
-  if (turn.read > 0) sql.deleteReadInbox.run(run, turn.read);
+  if (turn.read > 0) rows.clear("inbox", [run], { upTo: turn.read });
   let more = arrivals > turn.read;
   let next: RunRecord | undefined;
   if (turn.then !== "hold" && turn.then !== "release") {
@@ -66,7 +74,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   const { children, taken } = startChildren(tx, turn);
   let reached: RunNumber[] | undefined;
   for (const { to, arrival } of turn.messages) {
-    const target = typeof to === "number" ? to : (sql.childById.get(to, run) as { run: number } | undefined)?.run;
+    const target = typeof to === "number" ? to : findChild(rows, to, run);
     if (target === undefined || !appendToInbox(tx, target, arrival)) continue;
     if (target === run) more = true;
     if (typeof to === "string") (reached ??= []).push(target);
@@ -76,44 +84,79 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   return { ...committed, ...(next && { next }), ...(reached && { reached }) };
 }
 
-/** commit.K1 and commit.K4 in one statement. Returns the run's `arrivals`, or undefined when the fence does not hold. */
-function moveHead({ sql, now }: Tx, turn: TurnWrite): number | undefined {
-  const { run, token, head, chain, previousChain: was, read, then } = turn;
-  const newHead = head + turn.entries.length;
-  if (then === "hold" && turn.entries.length === 0) {
-    if (sql.holdEmptyTurn.run(newHead, chain, read, run, token, head, was).changes === 1) return read;
-    return arrivalsOf(sql.holdEmptyTurnWithUnread.get(newHead, chain, read, run, token, head, was));
-  }
-  if (then === "hold") {
-    if (sql.holdTurn.run(newHead, chain, read, run, token, head, was).changes === 1) return read;
-    return arrivalsOf(sql.holdTurnWithUnread.get(newHead, chain, read, run, token, head, was));
-  }
-  if (then === "release") {
-    if (sql.releaseTurn.run(newHead, chain, read, run, token, head, was).changes === 1) return read;
-    return arrivalsOf(sql.releaseTurnWithUnread.get(newHead, chain, read, run, token, head, was));
-  }
-  const unread = turn.unread ?? 0;
-  if (sql.endRun.run(newHead, chain, read, run, token, head, was, then, now, unread).changes === 1) return read;
-  return arrivalsOf(sql.endRunWithUnread.get(newHead, chain, read, run, token, head, was, then, now, unread));
+const STATUS = ["status"] as const;
+const FENCE = ["turn_token", "head", "chain", "arrivals", "status"] as const;
+
+/**
+ * commit.K1 and commit.K4. Returns the run's `arrivals`, or undefined when the fence does not hold. One change is enough for a run
+ * without unread messages that is not paused; otherwise the row is read first.
+ */
+function moveHead({ rows, now }: Tx, turn: TurnWrite): number | undefined {
+  const { run, token, head, previousChain, read } = turn;
+  const key = [run];
+  // The status matters only for a turn that is released.
+  const fence =
+    turn.then === "release"
+      ? ({ turn_token: token, head, chain: previousChain, arrivals: read, status: "running" } as const)
+      : { turn_token: token, head, chain: previousChain, arrivals: read };
+  if (rows.change("runs", key, moved(turn, now, read, "running"), fence)) return read;
+  const row = rows.get("runs", key, FENCE);
+  if (row?.turn_token !== token || row.head !== head || row.chain !== previousChain) return undefined;
+  rows.set("runs", key, moved(turn, now, row.arrivals, row.status));
+  return row.arrivals;
 }
 
-function arrivalsOf(row: unknown): number | undefined {
-  return (row as { arrivals: number } | undefined)?.arrivals;
+/** commit-turn.T2. The columns that a turn sets. */
+function moved(turn: TurnWrite, now: EpochMs, arrivals: number, status: RunStatus): Partial<RowOf<"runs">> {
+  const { chain, read, then } = turn;
+  const head = turn.head + turn.entries.length;
+  if (then === "hold")
+    // Without entries the run made no progress, so a suspect stays a suspect.
+    return turn.entries.length === 0 ? { head, chain, read } : { head, chain, read, takeovers: 0 };
+  if (then === "release") {
+    // control.C1. A paused run stays paused, and its turn does not become due.
+    const isPaused = status === "paused";
+    return {
+      head,
+      chain,
+      read,
+      takeovers: 0,
+      status: isPaused ? "paused" : "waiting",
+      turn_due: !isPaused && arrivals > read ? TurnDue.yes : TurnDue.no,
+      turn_token: null,
+      turn_worker: null,
+    };
+  }
+  return {
+    head,
+    chain,
+    read,
+    takeovers: 0,
+    status: then,
+    ended_at: now,
+    unread: arrivals - read + (turn.unread ?? 0),
+    turn_due: TurnDue.no,
+    turn_token: null,
+    turn_worker: null,
+  };
 }
+
+const SLOT = ["kind", "queue", "key"] as const;
 
 /** Deletes an item in any state. Only tasks can hold a slot of a queue. */
-function dropItem(tx: Tx, run: number, item: string): void {
-  const isTask = commandTypeOf(item) === "Task";
-  const slot = isTask ? (tx.sql.slotOfItem.get(run, item) as DroppedSlot | undefined) : undefined;
-  tx.sql.deleteItem.run(run, item);
-  if (slot !== undefined) freeSlot(tx, slot.kind, slot);
+function dropItem(tx: Tx, run: RunNumber, item: string): void {
+  const slot = commandTypeOf(item) === "Task" ? tx.rows.get("queue", [run, item], SLOT) : undefined;
+  tx.rows.drop("queue", [run, item]);
+  if (slot !== undefined && slot.kind !== "timer") freeSlot(tx, slot.kind, slot);
 }
 
-interface DroppedSlot {
-  readonly kind: SlotKind;
-  readonly queue: string | null;
-  readonly key: string | null;
+/** The newest generation of a child. */
+function findChild(rows: Rows, id: string, parent: RunNumber): RunNumber | undefined {
+  const child = rows.first("runs_by_id", [id], RUN_COLUMNS, { backwards: true, also: { parent } });
+  return newestOf(rows, id, child)?.run;
 }
+
+const ROOT = ["root"] as const;
 
 /** `taken`: the id of a child belongs to another run, and the parent's inbox holds a message that says so. */
 export function startChildren(
@@ -123,7 +166,7 @@ export function startChildren(
   const children: RunRecord[] = [];
   let taken = false;
   if (turn.children.length === 0) return { children, taken };
-  const row = tx.sql.rootOf.get(turn.run) as { root: number } | undefined;
+  const row = tx.rows.get("runs", [turn.run], ROOT);
   invariant(row !== undefined, "A run that starts children must have a row.");
   for (const child of turn.children) {
     // A detached child is its own family: a chain of them would otherwise never be pruned.

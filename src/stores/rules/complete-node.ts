@@ -9,6 +9,7 @@ import {
   chainAfter,
   markOf,
   readinessEvidence,
+  TurnDue,
   type CompleteOutcome,
   type CompleteWrite,
   type NewSpread,
@@ -22,9 +23,12 @@ import { appendToInbox } from "./inbox.ts";
 import { ARRIVAL_KINDS } from "./flow-reads.ts";
 import { FlowRows, type FlowRun, type ReadinessRow } from "./flow-rows.ts";
 import { freeSlot } from "./queue-limiter.ts";
+import type { Rows, Span } from "../rows/rows.ts";
+import { stopItem, stopNodes } from "./control.ts";
 import { insertNode } from "./items.ts";
-import { isStopped } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import { insertEntry } from "./journal-entries.ts";
+import { isStopped, NO_TURN } from "./run-rows.ts";
+import type { Tx } from "./transaction.ts";
 import { clearEnded } from "./sweep.ts";
 import { cancelChildren } from "./cancel-children.ts";
 import { startChildren } from "./commit-turn.ts";
@@ -44,7 +48,7 @@ const NONE: readonly never[] = [];
 const STALE: CompleteOutcome = { status: "stale" };
 
 export function applyComplete(tx: Tx, write: CompleteWrite): CompleteOutcome {
-  const rows = (tx.flows ??= new FlowRows(tx.sql));
+  const rows = (tx.flows ??= new FlowRows(tx.rows));
   const flow = rows.find(write.run);
   if (flow === undefined) return STALE;
   const targets = targetsOf(rows, flow, write);
@@ -155,10 +159,10 @@ function rowOf(targets: readonly Target[], node: string): Target {
 }
 
 /** How many of the arrivals are new. Only read when the write may bring too many. */
-function countFresh({ sql }: Tx, { run, arrivals }: CompleteWrite, target: string): number {
+function countFresh({ rows }: Tx, { run, arrivals }: CompleteWrite, target: string): number {
   const fresh = new Set<string>();
   for (const arrival of arrivals)
-    if (arrival.target === target && sql.hasArrived.get(run, target, arrival.edge, arrival.index) === undefined)
+    if (arrival.target === target && rows.get("arrivals", [run, target, arrival.edge, arrival.index], SEQ) === undefined)
       fresh.add(`${arrival.index} ${arrival.edge}`);
   return fresh.size;
 }
@@ -174,30 +178,35 @@ function findSpreadFault(row: ReadinessRow | undefined, spread: NewSpread): Read
 
 // ── the fence (completion.C1) ──
 
-function isHeld({ sql }: Tx, { run, fence }: CompleteWrite, { token }: FlowRun): boolean {
-  return "turn" in fence ? token === fence.turn : sql.heldItem.get(run, fence.item, fence.token) !== undefined;
+function isHeld({ rows }: Tx, { run, fence }: CompleteWrite, flow: FlowRun): boolean {
+  return "turn" in fence ? isTurnHeld(rows, flow, fence.turn) : rows.is("queue", [run, fence.item], { token: fence.token });
 }
 
-function passFence(tx: Tx, { run, fence }: CompleteWrite, { token }: FlowRun): boolean {
-  const { sql } = tx;
+/** The second test guesses that the fence holds where the row is not loaded (rows.P4). */
+function isTurnHeld(rows: Rows, { run, token }: FlowRun, turn: string): boolean {
+  return token === turn || rows.is("runs", [run], { turn_token: turn });
+}
+
+function passFence(tx: Tx, { run, fence }: CompleteWrite, flow: FlowRun): boolean {
+  const { rows } = tx;
   if ("turn" in fence) {
-    if (token !== fence.turn) return false;
-    if (fence.read > 0) sql.deleteReadInbox.run(run, fence.read);
+    if (!isTurnHeld(rows, flow, fence.turn)) return false;
+    if (fence.read > 0) rows.clear("inbox", [run], { upTo: fence.read });
     return true;
   }
-  if (sql.deleteHeldItem.run(run, fence.item, fence.token).changes === 0) return false;
+  if (!rows.remove("queue", [run, fence.item], { token: fence.token })) return false;
   if (fence.slot !== undefined) freeSlot(tx, "task", fence.slot);
   return true;
 }
 
 /** complete-node.P2 */
-function block(tx: Tx, rows: FlowRows, { run, fence }: CompleteWrite, evidence: ReadinessEvidence): CompleteOutcome {
-  const { sql } = tx;
-  rows.save();
-  sql.stopFlow.run("blocked", readinessEvidence(evidence), run);
-  sql.stopNodes.run(run);
+function block(tx: Tx, flows: FlowRows, { run, fence }: CompleteWrite, evidence: ReadinessEvidence): CompleteOutcome {
+  const { rows } = tx;
+  flows.save();
+  rows.set("runs", [run], { ...NO_TURN, status: "blocked", evidence: readinessEvidence(evidence) });
+  stopNodes(rows, run);
   if ("item" in fence) {
-    sql.stopItem.run(run, fence.item);
+    stopItem(rows, run, fence.item);
     if (fence.slot !== undefined) freeSlot(tx, "task", fence.slot);
   }
   return { status: "blocked", evidence };
@@ -206,17 +215,17 @@ function block(tx: Tx, rows: FlowRows, { run, fence }: CompleteWrite, evidence: 
 // ── the rows of the run ──
 
 /** completion.C6 */
-function insertEntries({ sql, now }: Tx, { run, entries }: CompleteWrite, flow: FlowRun): void {
+function insertEntries({ rows, now }: Tx, { run, entries }: CompleteWrite, flow: FlowRun): void {
   for (const { type, command, data } of entries) {
     flow.chain = chainAfter(flow.chain, type, command, data);
     flow.head += 1;
-    sql.insertEntry.run(run, flow.head, type, command, data, now, markOf(flow.chain), null);
+    insertEntry(rows, run, flow.head, type, command, data, now, markOf(flow.chain));
   }
 }
 
 /** completion.C2, completion.C3. `first`: the `seq` of the write's first entry. */
 function countArrivals(
-  { sql }: Tx,
+  { rows }: Tx,
   { run, arrivals }: CompleteWrite,
   { nodes }: FlowRun,
   targets: readonly Target[],
@@ -225,7 +234,7 @@ function countArrivals(
   for (const { row, isNew } of targets) if (isNew) nodes.set(row.node, row);
   for (const { target: node, edge, index, kind, cause } of arrivals) {
     const seq = cause === undefined ? 1 : first + cause;
-    if (sql.insertArrival.run(run, node, edge, index, ARRIVAL_KINDS.indexOf(kind), seq).changes === 0) continue;
+    if (!rows.add("arrivals", { run, target: node, edge, idx: index, kind: ARRIVAL_KINDS.indexOf(kind), seq })) continue;
     const target = rowOf(targets, node);
     target.cause = seq;
     target.row.completed += 1;
@@ -292,24 +301,42 @@ class NodeQueue {
 /** completion.C5 */
 function moveRun(
   tx: Tx,
-  rows: FlowRows,
+  flows: FlowRows,
   { run, fence, then }: CompleteWrite,
   flow: FlowRun,
   read: number,
   busy: boolean,
 ): void {
-  const { sql, now } = tx;
-  const { head, chain, status, token } = flow;
+  const { rows, now } = tx;
+  const { head, chain, status, token, arrivals } = flow;
   if (then !== "continue") {
-    rows.release(flow);
-    sql.endFlow.run(head, chain, read, then, now, run);
+    flows.release(flow);
+    const unread = arrivals - read;
+    const ended = { ...NO_TURN, head, chain, read, takeovers: 0, status: then, ended_at: now, unread, evidence: null };
+    rows.set("runs", [run], ended);
   } else if ("turn" in fence) {
-    rows.release(flow);
-    sql.releaseFlow.run(head, chain, read, statusOf(tx, run, busy), run);
-  } else if (token === null && (status === "running" || status === "waiting")) flow.status = statusOf(tx, run, busy);
+    flows.release(flow);
+    // control.C1. A paused run stays paused, and its turn does not become due.
+    const isPaused = status === "paused";
+    rows.set("runs", [run], {
+      ...NO_TURN,
+      head,
+      chain,
+      read,
+      takeovers: 0,
+      status: isPaused ? "paused" : statusOf(rows, run, busy),
+      turn_due: !isPaused && arrivals > read ? TurnDue.yes : TurnDue.no,
+    });
+  } else if (token === null && (status === "running" || status === "waiting"))
+    flow.status = statusOf(rows, run, busy);
 }
 
+const SEQ = ["seq"] as const;
+const ITEM = ["item"] as const;
+/** The items of a run do not change while its row is locked. The first of them may be the one that has just ended. */
+const TASKS = { also: { kind: "task" }, peek: true, ahead: 8 } as const satisfies Span<"queue">;
+
 /** The status of a run whose turn no worker holds. */
-function statusOf({ sql }: Tx, run: RunNumber, busy: boolean): "running" | "waiting" {
-  return busy || sql.hasTasks.get(run) !== undefined ? "running" : "waiting";
+function statusOf(rows: Rows, run: RunNumber, busy: boolean): "running" | "waiting" {
+  return busy || rows.first("queue", [run], ITEM, TASKS) !== undefined ? "running" : "waiting";
 }

@@ -11,7 +11,7 @@ import {
 import type { Rows } from "../rows/rows.ts";
 import { appendToInbox } from "./inbox.ts";
 import { startDelayed } from "./pending-start.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 const DUE = ["run", "item", "kind", "name", "available_at"] as const;
 const AVAILABLE = ["available_at"] as const;

@@ -9,7 +9,8 @@
 // flow-rows.R2. The row of a node that becomes ready is written before the node is queued.
 
 import type { RunNumber, RunStatus } from "../../kernel/index.ts";
-import type { Statements, Tx } from "./statements.ts";
+import type { Rows } from "../rows/rows.ts";
+import type { Tx } from "./transaction.ts";
 
 /** The row in `runs` of a flow that has not ended. */
 export interface FlowRun {
@@ -38,19 +39,19 @@ export interface ReadinessRow {
 }
 
 export class FlowRows {
-  readonly #sql: Statements;
+  readonly #rows: Rows;
   readonly #runs = new Map<RunNumber, FlowRun>();
 
-  constructor(sql: Statements) {
-    this.#sql = sql;
+  constructor(rows: Rows) {
+    this.#rows = rows;
   }
 
   find(run: RunNumber): FlowRun | undefined {
     const known = this.#runs.get(run);
     if (known !== undefined) return known;
-    const row = this.#sql.flowRun.get(run) as unknown as FlowRunRow | undefined;
-    if (row === undefined) return undefined;
-    const [status, head, chain, arrivals, read, token] = row;
+    const row = this.#rows.get("runs", [run], FLOW);
+    if (row === undefined || row.ended_at !== null) return undefined;
+    const { status, head, chain, arrivals, read, turn_token: token } = row;
     const nodes = new Map<string, ReadinessRow>();
     const found = { run, status, head, chain, arrivals, read, token, savedHead: head, savedStatus: status, nodes };
     this.#runs.set(run, found);
@@ -60,9 +61,9 @@ export class FlowRows {
   readiness({ run, nodes }: FlowRun, node: string): ReadinessRow | undefined {
     const known = nodes.get(node);
     if (known !== undefined) return known;
-    const row = this.#sql.nodeReadiness.get(run, node) as unknown as ReadinessColumns | undefined;
+    const row = this.#rows.get("readiness", [run, node], READINESS);
     if (row === undefined) return undefined;
-    const [required, completed, queued, window, firstSeq, perEntry] = row;
+    const { required, completed, queued, window, first_seq: firstSeq, per_entry: perEntry } = row;
     const found: ReadinessRow = { node, required, completed, queued, window, firstSeq, perEntry, state: "saved" };
     nodes.set(node, found);
     return found;
@@ -71,8 +72,17 @@ export class FlowRows {
   saveNode({ run }: FlowRun, row: ReadinessRow): void {
     const { node, required, completed, queued, window, firstSeq, perEntry } = row;
     if (row.state === "new")
-      this.#sql.insertReadiness.run(run, node, required, completed, queued, window, firstSeq, perEntry);
-    else if (row.state === "changed") this.#sql.updateReadiness.run(completed, queued, run, node);
+      this.#rows.insert("readiness", {
+        run,
+        node,
+        required,
+        completed,
+        queued,
+        window,
+        first_seq: firstSeq,
+        per_entry: perEntry,
+      });
+    else if (row.state === "changed") this.#rows.set("readiness", [run, node], { completed, queued });
     row.state = "saved";
   }
 
@@ -86,29 +96,15 @@ export class FlowRows {
     for (const flow of this.#runs.values()) {
       const { run, status, head, chain } = flow;
       for (const row of flow.nodes.values()) this.saveNode(flow, row);
-      if (status !== flow.savedStatus) this.#sql.setFlowHeadAndStatus.run(head, chain, status, run);
-      else if (head !== flow.savedHead) this.#sql.setFlowHead.run(head, chain, run);
+      if (status !== flow.savedStatus) this.#rows.set("runs", [run], { head, chain, status });
+      else if (head !== flow.savedHead) this.#rows.set("runs", [run], { head, chain });
     }
     this.#runs.clear();
   }
 }
 
-type FlowRunRow = [
-  status: RunStatus,
-  head: number,
-  chain: string,
-  arrivals: number,
-  read: number,
-  token: string | null,
-];
-type ReadinessColumns = [
-  required: number,
-  completed: number,
-  queued: number | null,
-  window: number | null,
-  firstSeq: number | null,
-  perEntry: number | null,
-];
+const FLOW = ["status", "head", "chain", "arrivals", "read", "turn_token", "ended_at"] as const;
+const READINESS = ["required", "completed", "queued", "window", "first_seq", "per_entry"] as const;
 
 /** flow-rows.R1 */
 export function saveFlows(tx: Tx): void {

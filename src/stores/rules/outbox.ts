@@ -7,7 +7,6 @@ import {
   type ClaimMessagesOutcome,
   type ClaimMessagesWrite,
   type DestinationInfo,
-  type Entry,
   type ItemOutcome,
   type MessageDeliveredOutcome,
   type MessageDeliveredWrite,
@@ -17,44 +16,55 @@ import {
   type RunNumber,
 } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
-import { plainRows } from "./run-rows.ts";
-import type { Statements, Tx } from "./statements.ts";
+import { findEntry } from "./journal-entries.ts";
+import type { Tx } from "./transaction.ts";
 import { firstGeneration } from "./streams.ts";
 
-export function insertOutgoing({ sql, rows, now }: Tx, run: RunNumber, messages: readonly NewMessage[]): void {
-  const firstRun = firstGeneration(rows, run);
-  let state: OutboxState = sql.hasOutgoing.get(firstRun) === undefined ? OutboxState.next : OutboxState.blocked;
+const SEQ = ["seq"] as const;
+
+export function insertOutgoing({ rows, now }: Tx, run: RunNumber, messages: readonly NewMessage[]): void {
+  const line = firstGeneration(rows, run);
+  // The last message is locked, so that it cannot be delivered before the next one is inserted.
+  const last = rows.first("outbox", [line], SEQ, { backwards: true });
+  let state: OutboxState = last === undefined ? OutboxState.next : OutboxState.blocked;
   for (const { seq, destination } of messages) {
-    sql.insertOutgoing.run(firstRun, run, seq, destination, state, now);
+    rows.insert("outbox", {
+      line,
+      run,
+      seq,
+      destination,
+      state,
+      available_at: now,
+      sent_at: now,
+      attempt: 0,
+      token: null,
+      worker: null,
+    });
     state = OutboxState.blocked;
   }
 }
 
-interface OutgoingRow {
-  /** The number of the run's first generation. */
-  readonly line: number;
-  readonly run: number;
-  readonly seq: number;
-  readonly destination: string;
-  readonly attempt: number;
-}
+const OUTGOING = ["line", "run", "seq", "destination", "attempt"] as const;
+const RUN_NAME = ["id", "generation"] as const;
 
-export function applyClaimMessages({ sql, now }: Tx, write: ClaimMessagesWrite): ClaimMessagesOutcome {
+export function applyClaimMessages({ rows, now }: Tx, write: ClaimMessagesWrite): ClaimMessagesOutcome {
   const messages: ClaimedMessage[] = [];
   for (const destination of write.destinations) {
-    const room = write.tokens.length - messages.length;
-    for (const found of sql.nextOutgoing.all(destination, now, room) as unknown as OutgoingRow[]) {
+    const limit = write.tokens.length - messages.length;
+    for (const found of rows.select("outbox_next", [destination], OUTGOING, { upTo: now, limit })) {
+      const { line, run, seq, attempt } = found;
       const token = write.tokens[messages.length];
       invariant(token !== undefined, "A claim must not take more messages than it has tokens.");
-      sql.claimOutgoing.run(found.line, found.run, found.seq, token, write.worker);
-      const { id: runId, generation } = sql.runSummary.get(found.run) as { id: string; generation: number };
-      const entry = sql.entry.get(found.run, found.seq) as unknown as Entry | undefined;
-      invariant(entry !== undefined, "An outgoing message must have its entry.");
-      const { line: firstRun, ...message } = found;
-      messages.push({ ...message, firstRun, token, runId, generation, command: entry.command, data: entry.data });
+      rows.set("outbox", [line, run, seq], { state: OutboxState.leased, token, worker: write.worker });
+      const sender = rows.get("runs", [run], RUN_NAME);
+      const entry = findEntry(rows, run, seq);
+      invariant(sender !== undefined && entry !== undefined, "An outgoing message must have its run and its entry.");
+      const { id: runId, generation } = sender;
+      const { command, data } = entry;
+      messages.push({ run, seq, destination, attempt, firstRun: line, token, runId, generation, command, data });
     }
   }
-  return { messages, nextAt: dueAgain(sql, now, write.destinations) };
+  return { messages, nextAt: dueAgain(rows, now, write.destinations) };
 }
 
 /** Undefined when there may be a message to claim. */
@@ -63,45 +73,62 @@ export function idleMessages(
   now: EpochMs,
   { destinations, tokens }: ClaimMessagesWrite,
 ): ClaimMessagesOutcome | undefined {
-  if (tokens.length > 0)
-    for (const destination of destinations)
-      if (rows.first("outbox_next", [destination], AVAILABLE, { upTo: now, peek: true }) !== undefined)
-        return undefined;
-  let nextAt: EpochMs | undefined;
-  for (const destination of destinations) {
-    const at = rows.first("outbox_next", [destination], AVAILABLE, { after: now, peek: true })?.available_at;
-    if (at !== undefined && (nextAt === undefined || at < nextAt)) nextAt = at;
-  }
-  return { messages: [], nextAt };
+  const nextAt = dueAgain(rows, now, destinations);
+  if (tokens.length === 0) return { messages: [], nextAt };
+  const due = destinations.map((destination) =>
+    rows.first("outbox_next", [destination], SEQ, { upTo: now, peek: true }),
+  );
+  return due.some((found) => found !== undefined) ? undefined : { messages: [], nextAt };
 }
 
 const AVAILABLE = ["available_at"] as const;
 
-function dueAgain(sql: Statements, now: EpochMs, destinations: readonly string[]): EpochMs | undefined {
+function dueAgain(rows: Rows, now: EpochMs, destinations: readonly string[]): EpochMs | undefined {
   let next: EpochMs | undefined;
   for (const destination of destinations) {
-    const { at } = sql.outgoingDueAt.get(destination, now) as { at: number | null };
-    if (at !== null && (next === undefined || at < next)) next = at;
+    const at = rows.first("outbox_next", [destination], AVAILABLE, { after: now, peek: true })?.available_at;
+    if (at !== undefined && (next === undefined || at < next)) next = at;
   }
   return next;
 }
 
+const PLACE = ["run", "seq"] as const;
+
 export function applyMessageDelivered(
-  { sql, now }: Tx,
+  { rows, now }: Tx,
   { firstRun: line, run, seq, token }: MessageDeliveredWrite,
 ): MessageDeliveredOutcome {
-  if (sql.deleteOutgoing.run(line, run, seq, token).changes === 0) return { status: "lease_lost" };
-  return { status: "committed", more: sql.promoteOutgoing.run(line, now).changes === 1 };
+  // The delivered message is the first one of its run.
+  const first = rows.select("outbox", [line], PLACE, { limit: 2 });
+  if (!rows.remove("outbox", [line, run, seq], { token })) return { status: "lease_lost" };
+  const next = first.find((found) => found.run !== run || found.seq !== seq);
+  if (next === undefined) return { status: "committed", more: false };
+  // Due from now on: it was blocked before.
+  rows.set("outbox", [line, next.run, next.seq], { state: OutboxState.next, available_at: now });
+  return { status: "committed", more: true };
 }
 
-export function applyMessageBack({ sql }: Tx, write: ReturnMessageWrite): ItemOutcome {
+export function applyMessageBack({ rows }: Tx, write: ReturnMessageWrite): ItemOutcome {
   const { firstRun: line, run, seq, token, attempt, availableAt } = write;
-  const { changes } = sql.returnOutgoing.run(line, run, seq, token, attempt, availableAt);
-  return { status: changes === 0 ? "lease_lost" : "committed" };
+  const values = { state: OutboxState.next, token: null, worker: null, attempt, available_at: availableAt };
+  return { status: rows.change("outbox", [line, run, seq], values, { token }) ? "committed" : "lease_lost" };
 }
 
-export function outboxInfo(sql: Statements): OutboxInfo {
-  const destinations = plainRows<DestinationInfo>(sql.countOutgoing.all());
+const COUNTED = ["destination", "attempt", "sent_at"] as const;
+
+export function outboxInfo(rows: Rows): OutboxInfo {
+  const found = new Map<string, DestinationInfo>();
+  for (const { destination, attempt, sent_at: sentAt } of rows.select("outbox", [], COUNTED)) {
+    const known = found.get(destination) ?? { destination, pending: 0, failing: 0, attempts: 0, oldestAt: sentAt };
+    found.set(destination, {
+      destination,
+      pending: known.pending + 1,
+      failing: known.failing + Number(attempt > 0),
+      attempts: Math.max(known.attempts, attempt),
+      oldestAt: Math.min(known.oldestAt, sentAt),
+    });
+  }
+  const destinations = [...found.values()].toSorted((a, b) => (a.destination < b.destination ? -1 : 1));
   const sum = (of: "pending" | "failing"): number => destinations.reduce((total, one) => total + one[of], 0);
   const oldest = destinations.map(({ oldestAt }) => oldestAt).toSorted((a, b) => a - b)[0];
   return { pending: sum("pending"), failing: sum("failing"), oldestAt: oldest, destinations };

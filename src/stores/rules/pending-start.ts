@@ -27,7 +27,7 @@ import type { Part, Rows } from "../rows/rows.ts";
 import { insertDeadline, insertRow } from "./items.ts";
 import type { RunRow } from "./run-rows.ts";
 import { insertTags } from "./start.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 export const START_ITEM = "Start";
 const PEEK = { peek: true } as const;

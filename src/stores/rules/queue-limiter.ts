@@ -12,7 +12,7 @@ import { invariant, type EpochMs } from "../../base/index.ts";
 import { QueueItemState, type QueueLimits, type StoredLimit, type ThrottledWork } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import type { ItemKind, SlotKind } from "../rows/tables.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 export type { SlotKind } from "../rows/tables.ts";
 
@@ -310,15 +310,6 @@ export function freeSlot(
   { queue, key }: { readonly queue: string | null; readonly key?: string | null },
 ): void {
   if (queue !== null && key !== undefined && key !== null) unpark(rows, kind, queue, key, 1);
-}
-
-/** queue-limiter.G2. For a write that removes many rows: read before it, freed after it, as many as there were (queue-limiter.G3). */
-export function slotsOfRun({ sql }: Tx, run: number): readonly SlotKey[] {
-  return sql.keysOfRun.all(run) as unknown as SlotKey[];
-}
-
-export function slotsOfWorker({ sql }: Tx, worker: number): readonly SlotKey[] {
-  return sql.keysOfWorker.all(worker) as unknown as SlotKey[];
 }
 
 /** queue-limiter.G2. The slots of these items: for a write that removes many, which frees as many afterwards (queue-limiter.G3). */

@@ -3,7 +3,7 @@
 import { limitsText, type ChangeQueueWrite, type DeclareQueueWrite, type QueueOutcome } from "../../kernel/index.ts";
 import type { RowOf } from "../rows/tables.ts";
 import { unparkQueue } from "./queue-limiter.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 const DECLARED = ["declared"] as const;
 

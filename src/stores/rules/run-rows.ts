@@ -1,6 +1,6 @@
 // Run rows: converts rows of `runs` to the kernel's records, and finds runs by id.
 
-import { TurnDue, type RunNumber, type RunRecord, type RunStatus } from "../../kernel/index.ts";
+import { dueOrSuspect, SUSPECT_AFTER, TurnDue, type RunNumber, type RunRecord, type RunStatus } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
 
@@ -41,7 +41,11 @@ export function recordOf(rows: Rows, row: RunRow): RunRecord {
   return taggedRecord(row, tagsOf(rows, row.run));
 }
 
-export function taggedRecord(row: RunRow, tags: readonly string[]): RunRecord {
+/** Rows of lists have no evidence. */
+export function taggedRecord(
+  row: Omit<RunRow, "evidence"> & Partial<Pick<RunRow, "evidence">>,
+  tags: readonly string[],
+): RunRecord {
   return {
     run: row.run,
     id: row.id,
@@ -103,6 +107,13 @@ export function isMovable(status: RunStatus): boolean {
 
 /** No worker holds the turn, and it is not due. */
 export const NO_TURN = { turn_due: TurnDue.no, turn_token: null, turn_worker: null } as const;
+
+/** The columns of a turn that goes back. A paused run stays paused, and its turn does not become due (control.C1). */
+export function returnedTurn(status: RunStatus, takeovers: number) {
+  if (status === "paused") return NO_TURN;
+  const due = dueOrSuspect(takeovers >= SUSPECT_AFTER);
+  return { status: "queued", turn_due: due, turn_token: null, turn_worker: null } as const;
+}
 
 /** The columns of every new run that has no other values for them. */
 export const NEW_RUN = {

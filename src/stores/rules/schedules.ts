@@ -1,106 +1,115 @@
 // Schedules: reads and writes the rows of schedules (schedule.C1 to schedule.C4).
 
-import type { EpochMs } from "../../base/index.ts";
+import { invariant, type EpochMs } from "../../base/index.ts";
 import {
   hasEnded,
-  type CatchUp,
   type DueSchedules,
-  type Overlap,
   type PutScheduleOutcome,
   type PutScheduleWrite,
   type RemoveScheduleOutcome,
   type RemoveScheduleWrite,
   type RunNumber,
   type RunRecord,
+  type RunStatus,
   type ScheduleRecord,
   type ScheduleState,
-  type RunStatus,
 } from "../../kernel/index.ts";
+import type { Rows } from "../rows/rows.ts";
+import { columnsOf, type RowOf } from "../rows/tables.ts";
 import { appendToInbox } from "./inbox.ts";
-import type { Statements, Tx } from "./statements.ts";
+import { newestStatus } from "./run-rows.ts";
 import { applyStart } from "./start.ts";
+import type { Tx } from "./transaction.ts";
 
-interface ScheduleRow {
-  readonly name: string;
-  readonly token: string;
-  readonly definition: string;
-  readonly version: number;
-  readonly input: string | null;
-  readonly cron: string | null;
-  readonly timeZone: string | null;
-  readonly every: number | null;
-  readonly anchor: number | null;
-  readonly overlap: Overlap;
-  readonly catchUp: CatchUp;
-  readonly jitter: number;
-  readonly paused: number;
-  readonly nextAt: number | null;
-  readonly dueAt: number | null;
-  readonly lastAt: number | null;
-  readonly lastRun: string | null;
-  readonly line: string;
-  readonly createdAt: number;
-  readonly lastStatus: RunStatus | null;
+type ScheduleRow = RowOf<"schedules">;
+
+const SCHEDULE = columnsOf("schedules");
+const STATUS = ["status"] as const;
+const NEWEST = { backwards: true, peek: true } as const;
+
+/** The status of the last run, in its newest generation. */
+function lastStatus(rows: Rows, id: string | null | undefined): RunStatus | undefined {
+  return id === null || id === undefined ? undefined : rows.first("runs_by_id", [id], STATUS, NEWEST)?.status;
 }
 
-function recordOf(row: unknown): ScheduleRecord {
-  const { cron, timeZone, every, anchor, jitter, paused, line, ...rest } = row as ScheduleRow;
+function readRecord(rows: Rows, row: ScheduleRow): ScheduleRecord {
+  return recordOf(row, lastStatus(rows, row.last_run));
+}
+
+function recordOf(row: ScheduleRow, status: RunStatus | undefined): ScheduleRecord {
+  const queued: number[] = JSON.parse(row.line);
   return {
-    ...rest,
-    input: rest.input ?? undefined,
-    timing: cron === null ? { everyMs: every!, anchor: anchor! } : { cron, timeZone: timeZone! },
-    jitterMs: jitter,
-    paused: paused === 1,
-    nextAt: rest.nextAt ?? undefined,
-    dueAt: rest.dueAt ?? undefined,
-    lastAt: rest.lastAt ?? undefined,
-    lastRun: rest.lastRun ?? undefined,
-    queued: JSON.parse(line) as number[],
-    lastStatus: rest.lastStatus ?? undefined,
+    name: row.name,
+    token: row.token,
+    definition: row.definition,
+    version: row.version,
+    input: row.input ?? undefined,
+    timing: timingOf(row),
+    overlap: row.overlap,
+    catchUp: row.catch_up,
+    jitterMs: row.jitter,
+    paused: row.paused === 1,
+    nextAt: row.next_at ?? undefined,
+    dueAt: row.due_at ?? undefined,
+    lastAt: row.last_at ?? undefined,
+    lastRun: row.last_run ?? undefined,
+    queued,
+    createdAt: row.created_at,
+    lastStatus: status,
   };
 }
 
-export function findSchedule(sql: Statements, name: string): ScheduleRecord | undefined {
-  const row = sql.schedule.get(name);
-  return row === undefined ? undefined : recordOf(row);
+function timingOf({ cron, time_zone: timeZone, every, anchor }: ScheduleRow): ScheduleState["timing"] {
+  return cron === null ? { everyMs: every!, anchor: anchor! } : { cron, timeZone: timeZone! };
 }
 
-export function listSchedules(sql: Statements, after: string, limit: number): readonly ScheduleRecord[] {
-  return sql.schedulesAfter.all(after, limit).map(recordOf);
+export function findSchedule(rows: Rows, name: string): ScheduleRecord | undefined {
+  const row = rows.get("schedules", [name], SCHEDULE);
+  return row && readRecord(rows, row);
 }
+
+/** By name. A negative limit means no limit. */
+export function listSchedules(rows: Rows, after: string, limit: number): readonly ScheduleRecord[] {
+  const span = limit < 0 ? { after } : { after, limit };
+  return rows.select("schedules", [], SCHEDULE, span).map((row) => readRecord(rows, row));
+}
+
+const DEFINITION = ["definition"] as const;
+const DUE_AT = ["due_at"] as const;
 
 export function findDueSchedules(
-  sql: Statements,
+  rows: Rows,
   now: EpochMs,
   definitions: readonly string[],
   limit: number,
 ): DueSchedules {
   const known = new Set(definitions);
+  const scheduled = rows.distinct("schedules_due", [], DEFINITION);
+  const waiting = rows.distinct("schedules_in_line", [], DEFINITION);
   const due = new Map<string, ScheduleRecord>();
   let nextAt: EpochMs | undefined;
-  for (const { value: definition } of sql.scheduledDefinitions.all() as unknown as { value: string }[]) {
+  for (const { definition } of scheduled) {
     if (!known.has(definition)) continue;
-    const { at } = sql.nextSchedule.get(definition) as { at: number };
-    nextAt = Math.min(nextAt ?? at, at);
-    if (at > now) continue;
-    for (const row of sql.dueSchedules.all(definition, now, limit)) {
-      const record = recordOf(row);
-      due.set(record.name, record);
-    }
+    const at = rows.first("schedules_due", [definition], DUE_AT)?.due_at ?? undefined;
+    if (at !== undefined) nextAt = Math.min(nextAt ?? at, at);
+    if (at !== undefined && at > now) continue;
+    for (const row of rows.select("schedules_due", [definition], SCHEDULE, { upTo: now, limit }))
+      due.set(row.name, readRecord(rows, row));
   }
-  for (const { value: definition } of sql.definitionsWithBacklog.all() as unknown as { value: string }[]) {
+  for (const { definition } of waiting) {
     if (!known.has(definition)) continue;
-    for (const record of sql.schedulesWithBacklog.all(definition).map(recordOf))
+    for (const row of rows.select("schedules_in_line", [definition], SCHEDULE)) {
+      const record = readRecord(rows, row);
       if (record.lastStatus === undefined || hasEnded(record.lastStatus)) due.set(record.name, record);
+    }
   }
   return { due: [...due.values()], nextAt };
 }
 
 export function applyPutSchedule(tx: Tx, write: PutScheduleWrite): PutScheduleOutcome {
-  const { sql, now } = tx;
+  const { rows, now } = tx;
   const { schedule, fence, token, starts, cancel } = write;
-  const row = sql.scheduleToken.get(schedule.name) as { token: string } | undefined;
-  if (row?.token !== fence) return { status: "changed" };
+  if (!isAsRead(rows, schedule.name, fence)) return { status: "changed" };
   // The cancel comes before the starts: a new run may have the id of the cancelled one.
   const cancelled = cancel === undefined ? undefined : cancelRun(tx, cancel);
   const started: RunRecord[] = [];
@@ -108,43 +117,52 @@ export function applyPutSchedule(tx: Tx, write: PutScheduleWrite): PutScheduleOu
     const outcome = applyStart(tx, { write: "start", run });
     if (outcome.status === "started") started.push(outcome.record);
   }
-  const columns = columnsOf(schedule, token);
-  if (row === undefined) sql.insertSchedule.run(...columns, now);
-  else sql.updateSchedule.run(...columns);
-  return { status: "committed", record: recordOf(sql.schedule.get(schedule.name)), started, cancelled };
+  const values = valuesOf(schedule, token);
+  if (fence === undefined) rows.insert("schedules", { name: schedule.name, ...values, created_at: now });
+  else rows.set("schedules", [schedule.name], values);
+  const status = lastStatus(rows, schedule.lastRun);
+  const row = rows.get("schedules", [schedule.name], SCHEDULE);
+  invariant(row !== undefined, "A schedule that was put must have a row.");
+  return { status: "committed", record: recordOf(row, status), started, cancelled };
+}
+
+const TOKEN = ["token"] as const;
+
+/** Whether the schedule has this token. Undefined: whether it does not exist. */
+function isAsRead(rows: Rows, name: string, token: string | undefined): boolean {
+  if (token === undefined) return rows.get("schedules", [name], TOKEN) === undefined;
+  return rows.is("schedules", [name], { token });
 }
 
 function cancelRun(tx: Tx, { to, arrival }: NonNullable<PutScheduleWrite["cancel"]>): RunNumber | undefined {
-  const newest = tx.sql.newestStatus.get(to) as { run: number } | undefined;
+  const newest = newestStatus(tx.rows, to);
   return newest !== undefined && appendToInbox(tx, newest.run, arrival) ? newest.run : undefined;
 }
 
-/** The columns in the order of `insertSchedule` and `updateSchedule`. */
-function columnsOf(schedule: ScheduleState, token: string): (string | number | null)[] {
+function valuesOf(schedule: ScheduleState, token: string): Omit<ScheduleRow, "name" | "created_at"> {
   const { timing } = schedule;
   const isCron = "cron" in timing;
-  return [
-    schedule.name,
+  return {
     token,
-    schedule.definition,
-    schedule.version,
-    schedule.input ?? null,
-    isCron ? timing.cron : null,
-    isCron ? timing.timeZone : null,
-    isCron ? null : timing.everyMs,
-    isCron ? null : timing.anchor,
-    schedule.overlap,
-    schedule.catchUp,
-    schedule.jitterMs,
-    schedule.paused ? 1 : 0,
-    schedule.nextAt ?? null,
-    schedule.dueAt ?? null,
-    schedule.lastAt ?? null,
-    schedule.lastRun ?? null,
-    JSON.stringify(schedule.queued),
-  ];
+    definition: schedule.definition,
+    version: schedule.version,
+    input: schedule.input ?? null,
+    cron: isCron ? timing.cron : null,
+    time_zone: isCron ? timing.timeZone : null,
+    every: isCron ? null : timing.everyMs,
+    anchor: isCron ? null : timing.anchor,
+    overlap: schedule.overlap,
+    catch_up: schedule.catchUp,
+    jitter: schedule.jitterMs,
+    paused: schedule.paused ? 1 : 0,
+    next_at: schedule.nextAt ?? null,
+    due_at: schedule.dueAt ?? null,
+    last_at: schedule.lastAt ?? null,
+    last_run: schedule.lastRun ?? null,
+    line: JSON.stringify(schedule.queued),
+  };
 }
 
-export function applyRemoveSchedule({ sql }: Tx, { name }: RemoveScheduleWrite): RemoveScheduleOutcome {
-  return sql.deleteSchedule.run(name).changes === 0 ? { status: "no_schedule" } : { status: "committed" };
+export function applyRemoveSchedule({ rows }: Tx, { name }: RemoveScheduleWrite): RemoveScheduleOutcome {
+  return rows.remove("schedules", [name]) ? { status: "committed" } : { status: "no_schedule" };
 }

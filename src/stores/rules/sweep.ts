@@ -1,78 +1,129 @@
 // Sweep: deletes the rows of ended and pruned runs, a bounded number per transaction.
+//
+// sweep.D1. An ended run whose rows one transaction cannot delete, and every deleted run, has a row in `leftovers` until a sweep
+//   has deleted the rest. The rows cannot be used in the meantime: the token of the run is gone.
+// sweep.D2. A number of a run is never used again, also when the newest run is deleted.
 
 import type { EpochMs } from "../../base/index.ts";
 import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
-import { freeSlots, slotsOfRun } from "./queue-limiter.ts";
-import type { Statement, Statements, Tx } from "./statements.ts";
+import type { Part, Rows } from "../rows/rows.ts";
+import type { SlotKind } from "../rows/tables.ts";
+import { freeSlots } from "./queue-limiter.ts";
+import type { Tx } from "./transaction.ts";
 
 /** How many rows of one table a transaction deletes. `sweepLeftovers` deletes the rest. */
 const SWEEP_LIMIT = 1_000;
+const SOME = { limit: SWEEP_LIMIT } as const;
 
-/** Deletes the rows of a run that ends. Its token is gone, so rows that stay for a while cannot be used. */
+/** A run without rows costs as much as ten rows. */
+const RUN_COST = 10;
+const MAX_RUNS = SWEEP_LIMIT / RUN_COST;
+
+const ITEM = ["item", "kind", "queue", "key"] as const;
+const TARGET = ["target"] as const;
+const NUMBER = ["run"] as const;
+const STATUS = ["status"] as const;
+const ID = ["run", "target"] as const;
+
+/** Deletes the rows of a run that ends. `arrivals`: how many messages it received. */
 export function clearEnded(tx: Tx, run: RunNumber, arrivals: number, keepsIds = false): void {
-  const { sql } = tx;
-  const clear = (rows: Statement): boolean => rows.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT;
-  // Most runs end without rows: the select takes 1 µs, a bounded delete that finds nothing 12.
-  let left = false;
-  if (sql.hasItems.get(run) !== undefined) {
-    const keys = slotsOfRun(tx, run);
-    left = clear(sql.clearQueue);
-    freeSlots(tx, keys);
-  }
+  const { rows } = tx;
+  let isFull = clearItems(tx, run) === SWEEP_LIMIT;
   // A run that received no message has no rows in `inbox` and `once`.
-  if (arrivals > 0) {
-    if (sql.inboxAfter.get(run, 0) !== undefined && clear(sql.clearInbox)) left = true;
-    if (!keepsIds && sql.hasDedupKeys.get(run) !== undefined && clear(sql.clearDedupKeys)) left = true;
+  if (arrivals > 0 || rows.isGuess) {
+    if (rows.clear("inbox", [run], SOME) === SWEEP_LIMIT) isFull = true;
+    if (!keepsIds && clearIds(rows, run) === SWEEP_LIMIT) isFull = true;
   }
-  if (left) sql.insertLeftover.run(run);
+  if (isFull) rows.add("leftovers", { run });
+}
+
+/** Deletes items of a run and frees their slots (queue-limiter.G2). */
+function clearItems(tx: Tx, run: RunNumber): number {
+  const { rows } = tx;
+  // Most runs end without rows: the select takes a fraction of a µs, a bounded delete that finds nothing 2.
+  const items = rows.select("queue", [run], ITEM, SOME);
+  if (items.length === 0) return 0;
+  for (const { item } of items) rows.drop("queue", [run, item]);
+  freeSlots(tx, slotKeysOf(items));
+  return items.length;
+}
+
+function clearIds(rows: Rows, run: RunNumber): number {
+  const ids = rows.select("once", [run], TARGET, SOME);
+  for (const { target } of ids) rows.drop("once", [run, target]);
+  return ids.length;
+}
+
+interface SlotKey {
+  readonly kind: SlotKind;
+  readonly queue: string;
+  readonly key: string;
+  count: number;
+}
+
+/** The slots that these items hold or wait for, in order, with the number of items. */
+export function slotKeysOf(items: readonly Part<"queue", "kind" | "queue" | "key">[]): readonly SlotKey[] {
+  const found = new Map<string, SlotKey>();
+  for (const { kind, queue, key } of items) {
+    if (kind === "timer" || queue === null || key === null) continue;
+    const text = JSON.stringify([kind, queue, key]);
+    const known = found.get(text);
+    if (known === undefined) found.set(text, { kind, queue, key, count: 1 });
+    else known.count += 1;
+  }
+  if (found.size < 2) return [...found.values()];
+  return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, slot]) => slot);
 }
 
 /** Deletes all rows of an ended run that is about to be retried. Its journal holds the messages it read. */
-export function clearLeftover({ sql }: Tx, run: RunNumber): void {
-  for (const clear of [sql.clearQueue, sql.clearInbox])
-    while (Number(clear.run(run, SWEEP_LIMIT).changes) === SWEEP_LIMIT);
-  sql.deleteLeftover.run(run);
+export function clearLeftover(tx: Tx, run: RunNumber): void {
+  while (clearItems(tx, run) === SWEEP_LIMIT);
+  tx.rows.clear("inbox", [run], {});
+  tx.rows.drop("leftovers", [run]);
 }
 
-/** Deletes a run's row. Its other rows are leftovers. */
-export function deleteRun({ sql }: Tx, run: RunNumber): void {
-  // A number is never used again, even when the newest run is deleted.
-  sql.saveHighestRun.run((sql.highestRun.get() as { run: number }).run);
-  sql.insertLeftover.run(run);
-  sql.deleteTags.run(run);
-  sql.deleteFork.run(run);
-  sql.deleteRun.run(run);
+/** Deletes a run's row. Its other rows are leftovers (sweep.D1). */
+export function deleteRun({ rows, runNumbers }: Tx, run: RunNumber): void {
+  // sweep.D2
+  runNumbers?.keep();
+  rows.add("leftovers", { run });
+  rows.clear("tags", [run], {});
+  rows.drop("forks", [run]);
+  rows.drop("runs", [run]);
 }
+
+/** Tables whose rows an ended run keeps and a pruned run does not. */
+const KEPT_TABLES = ["journal", "checkpoints", "chunks", "emitted", "arrivals", "readiness"] as const;
 
 /** Deletes some thousand rows of ended runs, as many as one transaction should; false when there were none. */
 export function sweepLeftovers(tx: Tx): boolean {
-  const { sql } = tx;
-  let swept = 0;
-  for (let rows = 0; rows < SWEEP_LIMIT; swept++) {
-    const run = sql.leftover.get() as { run: number; kept: number; failed: number } | undefined;
-    if (run === undefined) return swept > 0;
-    const keys = slotsOfRun(tx, run.run);
-    const clears = [sql.clearQueue, sql.clearInbox];
-    if (run.failed === 0) clears.push(sql.clearDedupKeys);
-    // An ended run keeps its journal, checkpoints and streams; a pruned run does not.
-    if (run.kept === 0) {
-      clears.push(sql.clearJournal, sql.clearCheckpoints, sql.clearChunks, sql.clearEmitted);
-      if (sql.hasFlowRows.get(run.run) !== undefined) clears.push(sql.clearArrivals, sql.clearReadiness);
-    }
-    const counts = clears.map((clear) => Number(clear.run(run.run, SWEEP_LIMIT).changes));
-    freeSlots(tx, keys);
-    if (counts.every((count) => count < SWEEP_LIMIT)) sql.deleteLeftover.run(run.run);
-    // A run without rows costs as much as ten rows.
-    rows += 10 + counts.reduce((sum, count) => sum + count, 0);
+  const { rows } = tx;
+  const runs = rows.select("leftovers", [], NUMBER, { limit: MAX_RUNS });
+  // Locks all runs before their rows are read.
+  const statuses = runs.map(({ run }) => rows.get("runs", [run], STATUS)?.status);
+  let cost = 0;
+  for (const [index, { run }] of runs.entries()) {
+    if (cost >= SWEEP_LIMIT) break;
+    const status = statuses[index];
+    const counts = [clearItems(tx, run), rows.clear("inbox", [run], SOME)];
+    // A failed run may be retried, and then rejects the messages that it received before.
+    if (status !== "failed") counts.push(clearIds(rows, run));
+    if (status === undefined) for (const table of KEPT_TABLES) counts.push(rows.clear(table, [run], SOME));
+    if (counts.every((count) => count < SWEEP_LIMIT)) rows.drop("leftovers", [run]);
+    cost += counts.reduce((sum, count) => sum + count, RUN_COST);
   }
-  return true;
+  return runs.length > 0;
 }
 
-export function hasOldIds(sql: Statements, now: EpochMs): boolean {
-  return sql.oldDedupId.get(now - DEDUP_MS) !== undefined;
+const AT = ["at"] as const;
+
+/** Whether there are dedup ids that `sweepOldIds` deletes. */
+export function hasOldIds(rows: Rows, now: EpochMs): boolean {
+  return rows.first("once_by_time", [], AT, { before: now - DEDUP_MS }) !== undefined;
 }
 
 /** Deletes dedup ids that are older than their guarantee: a run that lasts for years would keep all of them. */
-export function sweepOldIds({ sql, now }: Tx): void {
-  sql.clearOldDedupIds.run(now - DEDUP_MS, SWEEP_LIMIT);
+export function sweepOldIds({ rows, now }: Tx): void {
+  const old = rows.select("once_by_time", [], ID, { before: now - DEDUP_MS, limit: SWEEP_LIMIT });
+  for (const { run, target } of old) rows.drop("once", [run, target]);
 }

@@ -16,6 +16,7 @@ import { MEMORY } from "./store-file.ts";
 import { yieldToEventLoop, BUSY_SLICE_MS, withRetry } from "./retry-busy.ts";
 import { ITEM, READY_IN_NAMED_QUEUE } from "./row-state-sql.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
+import { statementWithCodec } from "./statement-payloads.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
 
 const BATCH = 200;
@@ -101,7 +102,7 @@ async function checkDatabase(
   yieldWithinRun: () => Promise<void>,
 ): Promise<readonly Problem[]> {
   const { cipher } = session.connection;
-  const sql = prepared((name, text) => db.prepare(cipher?.textOf(name, text) ?? text));
+  const sql = prepared((name, text) => db.prepare(cipher === undefined ? text : statementWithCodec(name, text)));
   const problems: Problem[] = [
     ...checkHealth(sql),
     ...checkParked(sql),

@@ -24,7 +24,7 @@ export async function describe(session: SqliteSession): Promise<StoreInfo> {
       runs[status] = (runs[status] ?? 0) + count;
     await yieldToEventLoop(session.options);
   }
-  return session.read("Describing the store", (sql) => {
+  return session.read("Describing the store", (sql, rows) => {
     const { db } = session.connection;
     const items = sql.countItems.get() as { ready: number; leased: number; delayed: number };
     return {
@@ -35,9 +35,9 @@ export async function describe(session: SqliteSession): Promise<StoreInfo> {
       bytes: Number(pragma(db, "page_count")) * Number(pragma(db, "page_size")),
       codecs: codecNames(db),
       runs,
-      workers: listWorkers(sql),
+      workers: listWorkers(rows),
       items: { ...items },
-      outbox: outboxInfo(sql),
+      outbox: outboxInfo(rows),
     };
   });
 }

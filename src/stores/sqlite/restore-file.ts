@@ -24,7 +24,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { RepriseError, type EpochMs, type PayloadCodec } from "../../base/index.ts";
 import { historyRow, INCARNATION_KEY, newIncarnation, type OnProgress } from "../../kernel/index.ts";
-import { releaseWorker } from "../rules/worker-leases.ts";
+import { listHolders, listWorkers, releaseWorker } from "../rules/worker-leases.ts";
 import { backUpFile } from "./back-up.ts";
 import { checkStore } from "./check-store.ts";
 import { storeErrorOf } from "./errors.ts";
@@ -289,11 +289,9 @@ function withReadOnly<T>(source: string | URL, read: (db: DatabaseSync) => T): T
 
 /** restore-file.R3. The workers in the backup do not exist any more. Releasing their work counts no takeover. */
 function releaseAll(tx: SqliteTx, db: DatabaseSync): { readonly released: Released; readonly runs: number } {
-  const { sql, now } = tx;
-  const values = (rows: unknown[], column: string): number[] =>
-    (rows as Record<string, number>[]).map((row) => row[column]!);
-  const workers = values(sql.workers.all(), "worker");
-  const holders = [sql.turnHolders, sql.itemHolders, sql.outgoingHolders].flatMap((one) => values(one.all(), "value"));
+  const { sql, rows, now } = tx;
+  const workers = listWorkers(rows).map(({ worker }) => worker);
+  const holders = listHolders(rows);
   const { turns, items, runs } = db.prepare(COUNTS).get() as { turns: number; items: number; runs: number };
   for (const worker of new Set([...workers, ...holders])) releaseWorker(tx, worker);
   // The store's time continues from the highest mark. The rows of the old writers are not needed.

@@ -13,8 +13,8 @@ import {
   type RepriseError,
 } from "../../base/index.ts";
 import type { Store } from "../../kernel/index.ts";
-import { touchesPayloads } from "./sqlite-payload-cipher.ts";
-import { COLUMNS, PLACES } from "./payload-columns.ts";
+import { PAYLOADS } from "../rows/tables.ts";
+import { PLACES, touchesPayloads } from "./statement-payloads.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 import { STATEMENT_TEXTS } from "./statements.ts";
@@ -71,7 +71,7 @@ test("every statement with a payload is in PLACES", () => {
   expect(touching.map(([name]) => name).filter((name) => PLACES[name] === undefined)).toEqual([]);
 });
 
-test("every blob column of the schema is in COLUMNS", () => {
+test("every blob column of the schema is in PAYLOADS", () => {
   const db = new DatabaseSync(":memory:");
   for (const migration of MIGRATIONS) db.exec(migration);
   const blobs = db
@@ -81,7 +81,7 @@ test("every blob column of the schema is in COLUMNS", () => {
     )
     .all()
     .map((row) => `${String(row["table"])}.${String(row["column"])}`);
-  const known = Object.values(COLUMNS).map(({ table, column }) => `${table}.${column}`);
+  const known = Object.entries(PAYLOADS).map(([table, { column }]) => `${table}.${column}`);
   expect(blobs).toEqual(known.toSorted());
 });
 

@@ -4,6 +4,7 @@
 //   keep their column lists in constants and write values as literals.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { bindHotRow } from "./hot-rows.ts";
 import { pathInfo, type Filter, type Path, type PathInfo, type TableOf, type Test } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import type { ColumnName, RowOf, TableName } from "../rows/tables.ts";
@@ -25,13 +26,15 @@ import {
 
 type Bound = SQLInputValue[];
 
-/** A tree of column names: where a list of names ends, there is its statement. */
+/** A tree of column names: where a list of names ends, there is its statement. Most nodes are followed by one name. */
 interface ShapeNode {
+  lastName: string;
+  lastNode: ShapeNode | undefined;
   readonly next: Map<string, ShapeNode>;
   statement: StatementSync | undefined;
 }
 
-const newNode = (): ShapeNode => ({ next: new Map(), statement: undefined });
+const newNode = (): ShapeNode => ({ lastName: "", lastNode: undefined, next: new Map(), statement: undefined });
 
 /** Separates the names of two lists. */
 const THEN = "|";
@@ -44,7 +47,7 @@ class PathStatements {
   /** By column list, then by the other parts of the shape as bits and text. */
   readonly selects = new Map<readonly string[], Map<number | string, StatementSync>>();
   readonly byNames = new Map<string, Map<number | string, StatementSync>>();
-  readonly counts = new Map<number, StatementSync>();
+  readonly counts = new Map<number | string, StatementSync>();
   readonly sums = new Map<string, StatementSync>();
   readonly distincts: (StatementSync | undefined)[] = [];
   readonly clears = new Map<number, StatementSync>();
@@ -54,6 +57,8 @@ class PathStatements {
   readonly tests: ShapeNode = newNode();
   readonly stored: readonly string[];
   insert: StatementSync | undefined;
+  lastColumns: readonly string[] | undefined;
+  lastSelects: Map<number | string, StatementSync> | undefined;
 
   constructor(path: Path) {
     this.info = pathInfo(path);
@@ -62,6 +67,14 @@ class PathStatements {
 
   /** sqlite-rows.B1 */
   selectsOf(columns: readonly string[]): Map<number | string, StatementSync> {
+    if (this.lastColumns === columns) return this.lastSelects!;
+    const shapes = this.#selectsOf(columns);
+    this.lastColumns = columns;
+    this.lastSelects = shapes;
+    return shapes;
+  }
+
+  #selectsOf(columns: readonly string[]): Map<number | string, StatementSync> {
     let shapes = this.selects.get(columns);
     if (shapes !== undefined) return shapes;
     const names = columns.join();
@@ -94,19 +107,18 @@ export class SqliteRows implements Rows {
   }
 
   get<T extends TableName, C extends ColumnName<T>>(table: T, key: Key, columns: readonly C[]): Part<T, C> | undefined {
-    const statement = this.#select(this.#path(table), columns, key.length, undefined);
-    return statement.get(...key) as Part<T, C> | undefined;
+    const statement = this.#select(this.#path(table), columns, key.length, undefined, undefined);
+    return rowOf<Part<T, C>>(columns, statement.get(...key));
   }
 
   first<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
     columns: readonly C[],
-    span: Span<TableOf<P>> = FIRST,
+    span?: Span<TableOf<P>>,
   ): Part<TableOf<P>, C> | undefined {
-    const one = span === FIRST ? FIRST : { ...span, limit: 1 };
-    const statement = this.#select(this.#path(path), columns, prefix.length, one);
-    return statement.get(...boundOf(prefix, one)) as Part<TableOf<P>, C> | undefined;
+    const statement = this.#select(this.#path(path), columns, prefix.length, span, 1);
+    return rowOf<Part<TableOf<P>, C>>(columns, statement.get(...boundOf(prefix, span, 1)));
   }
 
   select<P extends Path, C extends ColumnName<TableOf<P>>>(
@@ -115,17 +127,23 @@ export class SqliteRows implements Rows {
     columns: readonly C[],
     span?: Span<TableOf<P>>,
   ): readonly Part<TableOf<P>, C>[] {
-    const statement = this.#select(this.#path(path), columns, prefix.length, span);
-    return statement.all(...(span === undefined ? prefix : boundOf(prefix, span))) as unknown as Part<TableOf<P>, C>[];
+    const statement = this.#select(this.#path(path), columns, prefix.length, span, span?.limit);
+    const bound = span === undefined ? prefix : boundOf(prefix, span, span.limit);
+    return rowsOf<Part<TableOf<P>, C>>(columns, statement.all(...bound));
   }
 
-  #select(path: PathStatements, columns: readonly string[], prefix: number, span: Span | undefined): StatementSync {
+  #select(
+    path: PathStatements,
+    columns: readonly string[],
+    prefix: number,
+    span: Span | undefined,
+    limit: number | undefined,
+  ): StatementSync {
     const shapes = path.selectsOf(columns);
-    let shape: number | string = prefix;
+    let shape: number | string = limit === undefined ? prefix : prefix | (1 << PREFIX_BITS);
     if (span !== undefined) {
       shape |=
-        (Number(span.limit !== undefined) |
-          (Number(span.backwards === true) << 1) |
+        ((Number(span.backwards === true) << 1) |
           (Number(span.after !== undefined) << 2) |
           (Number(span.before !== undefined) << 3) |
           (Number(span.upTo !== undefined) << 4)) <<
@@ -144,23 +162,27 @@ export class SqliteRows implements Rows {
           upTo: span?.upTo !== undefined,
           also: testsOf(span?.also),
           backwards: span?.backwards === true,
-          limit: span?.limit !== undefined,
+          limit: limit !== undefined,
         },
         this.#withCodec,
       );
       shapes.set(shape, (statement = this.#db.prepare(sql)));
+      statement.setReturnArrays(true);
     }
     return statement;
   }
 
-  count(path: Path, prefix: Key, upTo?: number): number {
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number {
     const { info, counts } = this.#path(path);
-    const shape = prefix.length * 2 + Number(upTo !== undefined);
+    let shape: number | string = prefix.length * 2 + Number(upTo !== undefined);
+    if (also !== undefined) shape = `${shape} ${alsoShape(also)}`;
     let statement = counts.get(shape);
-    if (statement === undefined)
-      counts.set(shape, (statement = this.#db.prepare(countSql(info, prefix.length, upTo !== undefined))));
-    const row = upTo === undefined ? statement.get(...prefix) : statement.get(...prefix, upTo);
-    return (row as { count: number }).count;
+    if (statement === undefined) {
+      const sql = countSql(info, prefix.length, testsOf(also), upTo !== undefined);
+      counts.set(shape, (statement = this.#db.prepare(sql)));
+    }
+    const bound = boundOf(prefix, also && { also }, upTo);
+    return (statement.get(...bound) as { count: number }).count;
   }
 
   sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
@@ -208,8 +230,15 @@ export class SqliteRows implements Rows {
   is<T extends TableName>(table: T, key: Key, expected: Partial<RowOf<T>>): boolean {
     const bound: Bound = [...key];
     const node = follow(this.#path(table).tests, expected, bound);
-    node.statement ??= this.#db.prepare(isSql(table, Object.keys(expected)));
+    node.statement ??= this.#prepareTest(table, expected);
     return node.statement.get(...bound) !== undefined;
+  }
+
+  /** Arrays: an object with the column `1` takes longer than the rest of the statement. */
+  #prepareTest(table: TableName, expected: object): StatementSync {
+    const statement = this.#db.prepare(isSql(table, Object.keys(expected)));
+    statement.setReturnArrays(true);
+    return statement;
   }
 
   own(): boolean {
@@ -225,7 +254,7 @@ export class SqliteRows implements Rows {
       const taken = others.length > 0 ? "any" : pathInfo(only).columns.map(({ name }) => name);
       inserts.set(shape, (statement = this.#db.prepare(insertSql(table, this.#withCodec, taken))));
     }
-    return statement.run(...valuesIn(row, stored)).changes === 1;
+    return runInsert(statement, table, row, stored).changes === 1;
   }
 
   change<T extends TableName>(
@@ -255,7 +284,7 @@ export class SqliteRows implements Rows {
   insert<T extends TableName>(table: T, row: RowOf<T>): void {
     const path = this.#path(table);
     const statement = (path.insert ??= this.#db.prepare(insertSql(table, this.#withCodec)));
-    statement.run(...valuesIn(row, path.stored));
+    runInsert(statement, table, row, path.stored);
   }
 
   set<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>): void {
@@ -283,10 +312,27 @@ export class SqliteRows implements Rows {
   barrier(): void {}
 }
 
-const FIRST = { limit: 1 } as const;
+/** From arrays: SQLite's own objects take twice as long. */
+function rowOf<R>(columns: readonly string[], values: unknown): R | undefined {
+  if (values === undefined) return undefined;
+  const row: Record<string, unknown> = {};
+  for (let at = 0; at < columns.length; at += 1) row[columns[at]!] = (values as unknown[])[at];
+  return row as R;
+}
 
-function boundOf(prefix: Key, { after, before, upTo, also, limit }: Span): Bound {
+function rowsOf<R>(columns: readonly string[], found: readonly unknown[]): R[] {
+  const rows: R[] = [];
+  for (const values of found) rows.push(rowOf<R>(columns, values)!);
+  return rows;
+}
+
+function boundOf(prefix: Key, span: Span | undefined, limit: number | undefined): Bound {
   const bound: Bound = [...prefix];
+  if (span === undefined) {
+    if (limit !== undefined) bound.push(limit);
+    return bound;
+  }
+  const { after, before, upTo, also } = span;
   if (after !== undefined) bound.push(after);
   if (before !== undefined) bound.push(before);
   if (upTo !== undefined) bound.push(upTo);
@@ -306,6 +352,14 @@ function alsoShape(also: Filter<TableName>): string {
 }
 
 function step(node: ShapeNode, name: string): ShapeNode {
+  if (node.lastName === name && node.lastNode !== undefined) return node.lastNode;
+  const next = otherStep(node, name);
+  node.lastName = name;
+  node.lastNode = next;
+  return next;
+}
+
+function otherStep(node: ShapeNode, name: string): ShapeNode {
   let next = node.next.get(name);
   if (next === undefined) node.next.set(name, (next = newNode()));
   return next;
@@ -319,6 +373,15 @@ function follow(from: ShapeNode, values: object, bound: Bound): ShapeNode {
     bound.push((values as Record<string, SQLInputValue>)[name]!);
   }
   return node;
+}
+
+function runInsert<T extends TableName>(
+  statement: StatementSync,
+  table: T,
+  row: RowOf<T>,
+  columns: readonly string[],
+): ReturnType<StatementSync["run"]> {
+  return bindHotRow(statement, table, row) ?? statement.run(...valuesIn(row, columns));
 }
 
 function valuesIn(row: object, columns: readonly string[]): Bound {

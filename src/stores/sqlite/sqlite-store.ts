@@ -52,7 +52,7 @@ import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
 import { readHistory, readHolders } from "./run-holders.ts";
-import { listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { MEMORY } from "./store-file.ts";
 import type { Durability } from "./sqlite-connection.ts";
 import {
@@ -76,7 +76,7 @@ import {
   renewLease,
   type Reaped,
 } from "../rules/worker-leases.ts";
-import { rekey } from "./rekey.ts";
+import { rekeyFile } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
@@ -202,7 +202,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
-    return this.#session.read("Listing workers", listWorkers);
+    return this.#session.read("Listing workers", (_, rows) => listWorkers(rows));
   }
 
   /** With the highest time of all writers: a lease by a slower clock would expire at once for the others. */
@@ -212,7 +212,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.read("Reading the leases of a worker", (sql) => readHeld(sql, worker));
+    return this.#session.read("Reading the leases of a worker", (_, rows) => readHeld(rows, worker));
   }
 
   releaseWorker(worker: number): Promise<void> {
@@ -220,9 +220,9 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   async reap(self: number): Promise<Reaped> {
-    const idle = await this.#session.read("Reaping", (sql) => {
+    const idle = await this.#session.read("Reaping", (_, rows) => {
       this.#session.catchUp();
-      return hasNothingToReap(sql, this.now(), self);
+      return hasNothingToReap(rows, this.now(), self);
     });
     if (idle) return { workers: 0, turns: 0, items: 0 };
     return this.#session.transact("Reaping", (tx) => reap(tx, self));
@@ -237,7 +237,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#session.read("Listing runs", (_, rows) => listRuns(this.#session.connection.db, rows, filter));
+    return this.#session.read("Listing runs", (_, rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
@@ -330,15 +330,17 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.read("Finding a schedule", (sql) => findSchedule(sql, name));
+    return this.#session.read("Finding a schedule", (_, rows) => findSchedule(rows, name));
   }
 
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.read("Listing schedules", (sql) => listSchedules(sql, after, limit));
+    return this.#session.read("Listing schedules", (_, rows) => listSchedules(rows, after, limit));
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
-    return this.#session.read("Reading due schedules", (sql) => findDueSchedules(sql, this.now(), definitions, limit));
+    return this.#session.read("Reading due schedules", (_, rows) =>
+      findDueSchedules(rows, this.now(), definitions, limit),
+    );
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
@@ -350,7 +352,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
-    return rekey(this.#session, onProgress);
+    return rekeyFile(this.#session, onProgress);
   }
 
   info(): Promise<StoreInfo> {

@@ -15,6 +15,7 @@ import {
 } from "../../kernel/index.ts";
 import type { SqlitePayloadCipher } from "./sqlite-payload-cipher.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
+import { statementWithCodec } from "./statement-payloads.ts";
 import { BACKLOG_SQL } from "./backlog-statements.ts";
 import { distinctScan } from "./distinct-scan.ts";
 import { FLOW_SQL } from "./flow-statements.ts";
@@ -373,7 +374,7 @@ const ARRAYS: ReadonlySet<keyof typeof SQL> = new Set<keyof typeof SQL>([
 
 export function prepareStatements(db: DatabaseSync, cipher: SqlitePayloadCipher | undefined): Statements {
   return prepared((name, text) => {
-    const statement = db.prepare(cipher?.textOf(name, text) ?? text);
+    const statement = db.prepare(cipher === undefined ? text : statementWithCodec(name, text));
     if (ARRAYS.has(name)) statement.setReturnArrays(true);
     return statement;
   });
