@@ -3,9 +3,18 @@
 
 import { InvariantError } from "../../base/index.ts";
 import { pathInfo, type Filter, type Path, type TableOf } from "../rows/indexes.ts";
-import type { Key, Part, Rows, Span } from "../rows/rows.ts";
+import type { Counted, Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type TableName, type Value } from "../rows/tables.ts";
-import { countConditions, insideRows, isWhole, prefixColumns, selectQuery, sortRows, testConditions } from "./path-query.ts";
+import {
+  countConditions,
+  distinctConditions,
+  insideRows,
+  isWhole,
+  prefixColumns,
+  selectQuery,
+  sortRows,
+  testConditions,
+} from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Lookup, Query } from "./query.ts";
 import { keyOf, keyText } from "./tracked-row.ts";
@@ -113,13 +122,25 @@ export class ReadRows implements Rows {
     return rows.reduce((sum, row) => sum + Number(row[column]), 0);
   }
 
+  countBy<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    by: readonly C[],
+    least: ColumnName<TableOf<P>>,
+  ): readonly (Part<TableOf<P>, C> & Counted)[] {
+    const info = pathInfo(path);
+    const where = countConditions(info, prefix);
+    const groups = this.#query({ kind: "count", table: info.table, where, by, least });
+    return groups as unknown as (Part<TableOf<P>, C> & Counted)[];
+  }
+
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    const where = countConditions(info, prefix);
+    const where = distinctConditions(info, prefix, columns);
     const rows = this.#query({ kind: "distinct", table: info.table, columns, where });
     return sortRows([...rows], info, prefix.length, false) as unknown as Part<TableOf<P>, C>[];
   }

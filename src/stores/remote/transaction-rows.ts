@@ -5,7 +5,7 @@
 // transaction-rows.R2. The inbox of a live run contains its arrivals after `read`, one row each, without gaps. So its rows are deleted
 //   by number, without reading them, and so are entries and chunks.
 
-import { invariant } from "../../base/index.ts";
+import { invariant, InvariantError } from "../../base/index.ts";
 import { pathInfo, type Filter, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type RowOf, type TableName, type Value } from "../rows/tables.ts";
@@ -15,6 +15,7 @@ import { changeLock, lockOf, pathLock, type AccessMode } from "./locks.ts";
 import { MISS } from "./miss.ts";
 import {
   countConditions,
+  distinctConditions,
   insideRows,
   isWhole,
   pathConditions,
@@ -166,13 +167,17 @@ export class TransactionRows implements Rows {
     return isBlind;
   }
 
+  countBy(): never {
+    throw new InvariantError("Rows are counted by values in a transaction.");
+  }
+
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    const where = countConditions(info, prefix);
+    const where = distinctConditions(info, prefix, columns);
     const query: Distinct = { kind: "distinct", table: info.table, columns, where };
     const rows = this.#counted(query);
     if (this.#isBlind(query)) return NOTHING;
@@ -209,7 +214,9 @@ export class TransactionRows implements Rows {
     // The caller reads the rows of a few names anyway.
     if (wanted.length <= FEW_NAMES) return wanted;
     const column = pathInfo(path).columns[0]!.name as never;
-    const found = new Set<Value>(this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!));
+    const found = new Set<Value>(
+      this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!),
+    );
     return wanted.filter((name) => found.has(name));
   }
 

@@ -25,8 +25,7 @@ import { startItemName } from "./backlog.ts";
 import { dueRateGates, freeSlot, hasDueRateGates, LIMITS, openRateGates, QueueLimiter } from "./queue-limiter.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import { insertDeadline, insertRow } from "./items.ts";
-import type { RunRow } from "./run-rows.ts";
-import { insertTags } from "./start.ts";
+import { insertTags, type RunRow } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
 
 export const START_ITEM = "Start";

@@ -37,6 +37,11 @@ export function tagsOf(rows: Rows, run: RunNumber): readonly string[] {
   return tags.toSorted((a, b) => a.position - b.position).map(({ tag }) => tag);
 }
 
+/** `tags` has no tag twice. */
+export function insertTags(rows: Rows, run: RunNumber, tags: readonly string[]): void {
+  for (const [index, tag] of tags.entries()) rows.insert("tags", { run, tag, position: index + 1 });
+}
+
 export function recordOf(rows: Rows, row: RunRow): RunRecord {
   return taggedRecord(row, tagsOf(rows, row.run));
 }

@@ -6,10 +6,11 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { bindHotRow } from "./hot-rows.ts";
 import { pathInfo, type Filter, type Path, type PathInfo, type TableOf, type Test } from "../rows/indexes.ts";
-import type { Key, Part, Rows, Span } from "../rows/rows.ts";
+import type { Counted, Key, Part, Rows, Span } from "../rows/rows.ts";
 import type { ColumnName, RowOf, TableName } from "../rows/tables.ts";
 import {
   clearSql,
+  countBySql,
   countSql,
   deleteSql,
   distinctSql,
@@ -48,6 +49,7 @@ class PathStatements {
   readonly selects = new Map<readonly string[], Map<number | string, StatementSync>>();
   readonly byNames = new Map<string, Map<number | string, StatementSync>>();
   readonly counts = new Map<number | string, StatementSync>();
+  readonly groups = new Map<string, StatementSync>();
   readonly sums = new Map<string, StatementSync>();
   readonly distincts: (StatementSync | undefined)[] = [];
   readonly clears = new Map<number, StatementSync>();
@@ -193,6 +195,23 @@ export class SqliteRows implements Rows {
     return (statement.get(...prefix, after) as { sum: number }).sum;
   }
 
+  countBy<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    by: readonly C[],
+    least: ColumnName<TableOf<P>>,
+    upTo: number,
+  ): readonly (Part<TableOf<P>, C> & Counted)[] {
+    const { info, groups } = this.#path(path);
+    const shape = `${by.join()} ${least} ${prefix.length}`;
+    let statement = groups.get(shape);
+    if (statement === undefined) {
+      const sql = countBySql(info, prefix.length, by, least);
+      groups.set(shape, (statement = this.#db.prepare(sql)));
+    }
+    return statement.all(...prefix, upTo) as unknown as (Part<TableOf<P>, C> & Counted)[];
+  }
+
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
@@ -257,12 +276,7 @@ export class SqliteRows implements Rows {
     return runInsert(statement, table, row, stored).changes === 1;
   }
 
-  change<T extends TableName>(
-    table: T,
-    key: Key,
-    values: Partial<RowOf<T>>,
-    expected?: Partial<RowOf<T>>,
-  ): boolean {
+  change<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>, expected?: Partial<RowOf<T>>): boolean {
     const bound: Bound = [];
     let node = follow(this.#path(table).updates, values, bound);
     for (const part of key) bound.push(part);

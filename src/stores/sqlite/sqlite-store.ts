@@ -44,7 +44,7 @@ import type {
 } from "../../kernel/index.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import { apply, idleOutcome } from "../rules/apply.ts";
-import { listQueues, readBacklog } from "./backlog.ts";
+import { listQueues, readBacklog } from "../rules/backlog.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
 import { prune } from "./prune.ts";
@@ -303,11 +303,11 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
-    return this.#session.read("Listing queues", (sql) => listQueues(sql, upTo));
+    return this.#session.read("Listing queues", (_sql, rows) => listQueues(rows, upTo));
   }
 
   readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
-    return this.#session.read("Reading the backlog", (sql) => readBacklog(sql, upTo));
+    return this.#session.read("Reading the backlog", (_sql, rows) => readBacklog(rows, upTo));
   }
 
   pollChanges(): boolean {

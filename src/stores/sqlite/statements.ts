@@ -16,7 +16,6 @@ import {
 import type { SqlitePayloadCipher } from "./sqlite-payload-cipher.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
 import { statementWithCodec } from "./statement-payloads.ts";
-import { BACKLOG_SQL } from "./backlog-statements.ts";
 import { distinctScan } from "./distinct-scan.ts";
 import { FLOW_SQL } from "./flow-statements.ts";
 import { QUEUE_SQL } from "./queue-statements.ts";
@@ -351,7 +350,6 @@ const SQL = {
     where run = ? and status in ('queued', 'running', 'waiting')`,
 
   ...QUEUE_SQL,
-  ...BACKLOG_SQL,
   ...FLOW_SQL,
   ...SCHEDULE_SQL,
   ...OUTBOX_SQL,
