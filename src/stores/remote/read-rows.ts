@@ -9,7 +9,9 @@ import {
   countConditions,
   distinctConditions,
   insideRows,
+  isInKeyOrder,
   isWhole,
+  pathConditions,
   prefixColumns,
   selectQuery,
   sortRows,
@@ -102,8 +104,7 @@ export class ReadRows implements Rows {
     span: Span<TableOf<P>> = ALL as Span<TableOf<P>>,
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    // A lookup returns rows in the order of the primary key.
-    const isLookup = isWhole(info, prefix, span as Span) && info.isPrimary && span.backwards !== true;
+    const isLookup = isWhole(info, prefix, span as Span) && isInKeyOrder(info, prefix, span as Span);
     const rows = isLookup
       ? this.#lookUp(info.table, prefixColumns(info, prefix), prefix)
       : this.#query(selectQuery(info, prefix, span as Span, "none"));
@@ -132,6 +133,13 @@ export class ReadRows implements Rows {
     const where = countConditions(info, prefix);
     const groups = this.#query({ kind: "count", table: info.table, where, by, least });
     return groups as unknown as (Part<TableOf<P>, C> & Counted)[];
+  }
+
+  /** The greatest value of a column below a prefix of the primary key. Nothing else of the rows is read. */
+  most<T extends TableName>(table: T, prefix: Key, most: ColumnName<T>): number | undefined {
+    const where = pathConditions(pathInfo(table), prefix);
+    const found = this.#query({ kind: "count", table, where, most })[0]?.["most"];
+    return typeof found === "number" ? found : undefined;
   }
 
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(

@@ -22,7 +22,6 @@ import { insertPendingStart, rewritePendingStart } from "./pending-start.ts";
 import { insertDeadline } from "./items.ts";
 import { findEntry, insertEntry } from "./journal-entries.ts";
 import { findNewest, insertTags, NEW_RUN, recordOf, type RunRow } from "./run-rows.ts";
-import type { Rows } from "../rows/rows.ts";
 import type { Tx } from "./transaction.ts";
 
 export function applyStart(tx: Tx, write: StartWrite): StartOutcome {

@@ -42,9 +42,6 @@ const INBOX: StatementPlace = { field: "inbox" };
 const FAILURES: StatementPlace = { field: "failures" };
 const EVIDENCE: StatementPlace = { field: "evidence" };
 const SCHEDULE: StatementPlace = { field: "schedule" };
-const VALUE: StatementPlace = { field: "langgraph" };
-const WRITE: StatementPlace = { field: "langgraph_write" };
-const NEW_WRITE = "json_array(?1, ?2, ?3, ?4, cast(?5 as integer), ?6)";
 
 /** By the name of the statement. */
 export const PLACES: Readonly<Record<string, StatementPlace>> = {
@@ -84,10 +81,4 @@ export const PLACES: Readonly<Record<string, StatementPlace>> = {
   schedulesWithBacklog: SCHEDULE,
   insertSchedule: { ...SCHEDULE, place: "?1" },
   updateSchedule: { ...SCHEDULE, place: "?1" },
-  insertThreadValue: { ...VALUE, place: "json_array(cast(?1 as integer), ?2, ?3)" },
-  threadValue: VALUE,
-  threadValuesAt: VALUE,
-  addThreadWrite: { ...WRITE, place: NEW_WRITE },
-  replaceThreadWrite: { ...WRITE, place: NEW_WRITE },
-  threadWrites: WRITE,
 };

@@ -30,7 +30,6 @@ import {
   TURN_IS_DUE,
 } from "./row-state-sql.ts";
 import { SCHEDULE_SQL } from "./schedule-statements.ts";
-import { THREAD_SQL } from "./thread-statements.ts";
 
 /** A run's row as `RunRow` names it, without its evidence: that can be large, and lists do not show it. */
 export const LISTED_COLUMNS = `run, id, generation, definition, kind, version, status, parent,
@@ -65,6 +64,7 @@ const END = `${MOVE_HEAD}, status = ?8, ended_at = ?9, unread = arrivals - ?3 + 
 
 const SQL = {
   begin: "begin immediate",
+  beginReading: "begin",
   commit: "commit",
   rollback: "rollback",
   dataVersion: "pragma data_version",
@@ -353,7 +353,6 @@ const SQL = {
   ...FLOW_SQL,
   ...SCHEDULE_SQL,
   ...OUTBOX_SQL,
-  ...THREAD_SQL,
 } as const;
 
 export type Statements = Prepared<keyof typeof SQL>;

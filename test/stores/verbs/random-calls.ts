@@ -7,6 +7,7 @@ import type { Key, Span } from "../../../src/stores/rows/rows.ts";
 import {
   columnType,
   keyColumns,
+  PAYLOADS,
   SHARED,
   TABLES,
   type AnyRow,
@@ -396,6 +397,14 @@ export class RandomCalls {
     );
   }
 
+  /** A column of a payload's place is set together with the payload. */
+  #values(table: TableName): AnyRow {
+    const columns = this.#random.some(this.#settable(table));
+    const payload = PAYLOADS[table];
+    const isMoved = payload?.place.some((column) => columns.includes(column)) === true;
+    return this.#random.values(table, isMoved ? [...new Set([...columns, payload.column])] : columns);
+  }
+
   /** A table with columns that may change. */
   #changeable(): TableName {
     return this.#random.pick(SHARED.filter((table) => this.#settable(table).length > 0));
@@ -404,7 +413,7 @@ export class RandomCalls {
   #change(): Call {
     const table = this.#changeable();
     const key = this.#key(table);
-    const values = this.#random.values(table, this.#random.some(this.#settable(table)));
+    const values = this.#values(table);
     const expected = this.#random.draw(2) === 0 ? undefined : this.#expected(table, key);
     return {
       text: this.#text("change", table, key, values, expected),
@@ -416,7 +425,7 @@ export class RandomCalls {
   #set(): Call {
     const table = this.#changeable();
     const key = this.#key(table);
-    const values = this.#random.values(table, this.#random.some(this.#settable(table)));
+    const values = this.#values(table);
     return {
       text: this.#text("set", table, key, values),
       run: (rows) => rows.set(table, key, values),
