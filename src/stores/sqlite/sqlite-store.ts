@@ -48,7 +48,7 @@ import { listQueues, readBacklog } from "../rules/backlog.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
 import { prune } from "../rules/prune.ts";
-import { rowSession } from "./row-session.ts";
+import { rowSession, threadNumbers } from "./row-session.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
