@@ -66,8 +66,9 @@ test("no statement scans a table, except for small ones that are listed as a who
   expect(scanning).toEqual([]);
 });
 
-test("no statement sorts", () => {
-  expect(rowStatements().filter((sql) => planOf(sql).includes("TEMP B-TREE"))).toEqual([]);
+test("no statement sorts, except for counts by values of a limited number of rows", () => {
+  const sorting = rowStatements().filter((sql) => planOf(sql).includes("TEMP B-TREE"));
+  expect(sorting.filter((sql) => !/ limit \+\?\) group by /.test(sql))).toEqual([]);
 });
 
 /** The index of a few statuses names them all: each is a seek. */

@@ -3,7 +3,7 @@
 import { invariant } from "../../base/index.ts";
 import { isOutside, type Filter, type PathInfo, type Test } from "../rows/indexes.ts";
 import type { Key, Span } from "../rows/rows.ts";
-import { keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
+import { isNullable, keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
 import { compareValues } from "./evaluate.ts";
 import type { Condition, Lock, Select } from "./query.ts";
 
@@ -46,6 +46,12 @@ export function insideRows(path: PathInfo, rows: readonly AnyRow[], { limit }: S
 export function countConditions(path: PathInfo, prefix: Key): Condition[] {
   invariant(path.apart === undefined, "rows of an index with `apart` cannot be counted", { path: path.name });
   return pathConditions(path, prefix);
+}
+
+/** The conditions of distinct values: none of them is null. */
+export function distinctConditions(path: PathInfo, prefix: Key, columns: readonly string[]): Condition[] {
+  const nullable = columns.filter((column) => isNullable(path.table, column) && path.where?.[column] === undefined);
+  return [...countConditions(path, prefix), ...nullable.map((column): Condition => ({ column, is: "not null" }))];
 }
 
 /** The tests of `also`. */

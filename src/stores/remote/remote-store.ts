@@ -69,7 +69,7 @@ import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedule
 import { readEmitted, readStream } from "../rules/streams.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import type { Backend } from "./backend.ts";
-import { listQueues, readBacklog, type Read } from "./backlog.ts";
+import { listQueues, readBacklog } from "../rules/backlog.ts";
 import { describe } from "./describe.ts";
 import { readHistory, readHolders } from "../rules/run-holders.ts";
 import { listRuns } from "../rules/list-runs.ts";
@@ -293,15 +293,11 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
-    return listQueues(this.#read("Listing queues"), upTo);
+    return this.#session.reader.withRows("Listing queues", (rows) => listQueues(rows, upTo));
   }
 
   readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
-    return readBacklog(this.#read("Reading the backlog"), upTo);
-  }
-
-  #read(what: string): Read {
-    return (queries) => this.#session.reader.read(what, queries);
+    return this.#session.reader.withRows("Reading the backlog", (rows) => readBacklog(rows, upTo));
   }
 
   // ── maintenance ──

@@ -325,6 +325,10 @@ export const PAYLOADS: Partial<Record<TableName, PayloadPlace>> = {
   },
 };
 
+export function isNullable(table: TableName, column: string): boolean {
+  return (TABLES[table].columns as Readonly<Record<string, Column<unknown>>>)[column]!.nullable;
+}
+
 export function columnType(table: TableName, column: string): Column<unknown>["type"] {
   return (TABLES[table].columns as Readonly<Record<string, Column<unknown>>>)[column]!.type;
 }

@@ -6,10 +6,11 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { bindHotRow } from "./hot-rows.ts";
 import { pathInfo, type Filter, type Path, type PathInfo, type TableOf, type Test } from "../rows/indexes.ts";
-import type { Key, Part, Rows, Span } from "../rows/rows.ts";
+import type { Counted, Key, Part, Rows, Span } from "../rows/rows.ts";
 import type { ColumnName, RowOf, TableName } from "../rows/tables.ts";
 import {
   clearSql,
+  countBySql,
   countSql,
   deleteSql,
   distinctSql,
@@ -17,6 +18,7 @@ import {
   isSql,
   selectSql,
   storedColumns,
+  sumSql,
   testShape,
   updateSql,
   valuesOf,
@@ -47,6 +49,8 @@ class PathStatements {
   readonly selects = new Map<readonly string[], Map<number | string, StatementSync>>();
   readonly byNames = new Map<string, Map<number | string, StatementSync>>();
   readonly counts = new Map<number | string, StatementSync>();
+  readonly groups = new Map<string, StatementSync>();
+  readonly sums = new Map<string, StatementSync>();
   readonly distincts: (StatementSync | undefined)[] = [];
   readonly clears = new Map<number, StatementSync>();
   readonly inserts = new Map<string, StatementSync>();
@@ -181,6 +185,31 @@ export class SqliteRows implements Rows {
     }
     const bound = boundOf(prefix, also && { also }, upTo);
     return (statement.get(...bound) as { count: number }).count;
+  }
+
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
+    const { info, sums } = this.#path(path);
+    const shape = `${column} ${prefix.length}`;
+    let statement = sums.get(shape);
+    if (statement === undefined) sums.set(shape, (statement = this.#db.prepare(sumSql(info, prefix.length, column))));
+    return (statement.get(...prefix, after) as { sum: number }).sum;
+  }
+
+  countBy<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    by: readonly C[],
+    least: ColumnName<TableOf<P>>,
+    upTo: number,
+  ): readonly (Part<TableOf<P>, C> & Counted)[] {
+    const { info, groups } = this.#path(path);
+    const shape = `${by.join()} ${least} ${prefix.length}`;
+    let statement = groups.get(shape);
+    if (statement === undefined) {
+      const sql = countBySql(info, prefix.length, by, least);
+      groups.set(shape, (statement = this.#db.prepare(sql)));
+    }
+    return statement.all(...prefix, upTo) as unknown as (Part<TableOf<P>, C> & Counted)[];
   }
 
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(

@@ -4,7 +4,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { INCARNATION_KEY } from "../../kernel/index.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
-import { BACKLOG_SQL } from "./backlog-statements.ts";
 
 const SQL = {
   begin: "begin immediate",
@@ -38,7 +37,6 @@ const SQL = {
   countOutgoing: `select destination, count(*) as pending, count(*) filter (where attempt > 0) as failing,
       max(attempt) as attempts, min(sent_at) as oldestAt
     from outbox group by destination order by destination`,
-  ...BACKLOG_SQL,
 } as const;
 
 export type Statements = Prepared<keyof typeof SQL>;
