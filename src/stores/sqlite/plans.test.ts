@@ -71,9 +71,12 @@ test("no statement sorts", () => {
 /** The index of a few statuses names them all: each is a seek. */
 const LISTED: readonly IndexName[] = ["runs_unhappy"];
 
-test.each((Object.keys(INDEXES) as IndexName[]).filter((name) => !LISTED.includes(name)))("the values of %s are found by seeks", (name) => {
-  const info = pathInfo(name);
-  const plan = planOf(distinctSql(info, 0));
-  expect(plan).toContain(`${info.columns[0]!.name}${info.columns[0]!.isDescending ? "<" : ">"}?`);
-  expect(plan).not.toContain("TEMP B-TREE");
-});
+test.each((Object.keys(INDEXES) as IndexName[]).filter((name) => !LISTED.includes(name)))(
+  "the values of %s are found by seeks",
+  (name) => {
+    const info = pathInfo(name);
+    const plan = planOf(distinctSql(info, 0));
+    expect(plan).toContain(`${info.columns[0]!.name}${info.columns[0]!.isDescending ? "<" : ">"}?`);
+    expect(plan).not.toContain("TEMP B-TREE");
+  },
+);

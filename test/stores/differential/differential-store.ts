@@ -23,11 +23,13 @@ import {
 import {
   hasNothingToReap,
   listWorkers,
+  readHeld,
   reap,
   registerWorker,
   releaseWorker,
   renewLease,
 } from "../../../src/stores/rules/worker-leases.ts";
+import { readHolders } from "../../../src/stores/rules/run-holders.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
 import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
 import type { Statements } from "../../../src/stores/rules/statements.ts";
@@ -58,6 +60,9 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, sql: Stat
   dueSchedules: (rows, now, _sql, definitions: readonly string[], limit: number) =>
     findDueSchedules(rows, now, definitions, limit),
   listWorkers: (rows) => listWorkers(rows),
+  readHeld: (rows, _now, _sql, worker: number) => readHeld(rows, worker),
+  readHolders: (rows, _now, _sql, runs: readonly number[]) =>
+    readHolders(rows, runs, (run, seq) => rows.get("journal", [run, seq], ["at"])?.at),
 };
 
 export class DifferentialStore {
