@@ -20,6 +20,7 @@ import { runsWorkload } from "./runs.ts";
 import { stepsWorkload } from "./steps.ts";
 import { tableOf } from "./print.ts";
 import { tasksWorkload } from "./tasks.ts";
+import { writesWorkload } from "./writes.ts";
 import type { Workload } from "./workload.ts";
 
 const WORKLOADS: readonly Workload[] = [
@@ -34,6 +35,7 @@ const WORKLOADS: readonly Workload[] = [
   flowWorkload,
   idleWorkload,
   backlogWorkload,
+  writesWorkload,
 ];
 
 const { values, positionals } = parseArgs({

@@ -14,14 +14,10 @@ import {
   type PayloadContext,
 } from "../base/index.ts";
 
-type Blob = Uint8Array | null;
-
 export class PayloadCipher {
   readonly codec: PayloadCodec;
   /** False when the process has no codec: payloads can be neither read nor written. */
   readonly isUnlocked: boolean;
-  /** How many payloads `reencode` could not decode and left as they were. */
-  unreadable = 0;
 
   constructor(codec: PayloadCodec, isUnlocked: boolean) {
     this.codec = codec;
@@ -63,18 +59,6 @@ export class PayloadCipher {
     } catch (error) {
       throw codecError(error, `${nameOf(context)} cannot be read`, context);
     }
-  }
-
-  reencode(blob: Blob, context: PayloadContext): Blob {
-    if (blob === null) return null;
-    let text: string;
-    try {
-      text = this.decodeOrThrow(blob, context);
-    } catch {
-      this.unreadable += 1;
-      return blob;
-    }
-    return this.encode(text, context);
   }
 
   // ── probes (payload-cipher.Y2) ──
@@ -132,6 +116,8 @@ function probeContext(name: string): PayloadContext {
 
 /** The key of a probe in `meta` is this prefix and the codec's name. */
 export const CODEC_KEY_PREFIX = "codec ";
+/** Every key with the prefix is less than this. */
+export const CODEC_KEYS_END = "codec!";
 
 export interface CodecProbe {
   readonly name: string;

@@ -11,6 +11,8 @@
 // Sizes: a name has at most 200 UTF-16 units (600 bytes), an id 255 (765 bytes); names of items and nodes are composed of names. A key
 // may have 3,072 bytes, including the primary key at its end: beyond that the servers sort. Texts that are in no key have no limit.
 
+import { UNHAPPY } from "../rows/indexes.ts";
+
 /** mysql.M4. The comment of each table. */
 export const MARK = "reprise";
 export const PREFIX = "reprise_";
@@ -34,8 +36,7 @@ const MAYBE_LONG = "longblob null";
 
 const URGENCY = "bigint generated always as (-`priority`) stored";
 
-/** Statuses that people filter by. They have a column, so that changes between other statuses update no index. */
-export const UNHAPPY: readonly string[] = ["paused", "blocked", "determinism_violation", "failed"];
+/** The statuses people search for have a column, so that changes between other statuses update no index. */
 const UNHAPPY_COLUMN = `varbinary(64) generated always as (case when \`status\` in ('${UNHAPPY.join("', '")}') then \`status\` end) stored`;
 
 // The state of an item, once per index, and null where the index does not need it: a claim updates two indexes instead of five.

@@ -3,8 +3,8 @@
 
 import { QueueItemState } from "../../kernel/index.ts";
 import type { Condition } from "../remote/query.ts";
+import { UNHAPPY } from "../rows/indexes.ts";
 import type { TableName, Value } from "../rows/tables.ts";
-import { UNHAPPY } from "./schema.ts";
 
 export type Order = readonly (readonly [column: string, direction: "asc" | "desc"])[];
 
@@ -44,7 +44,7 @@ function ofPriority(condition: Condition): Condition {
 function ofRuns(condition: Condition): Condition {
   if (condition.column !== "status") return ofPriority(condition);
   const values = valuesOf(condition);
-  const areUnhappy = values.length > 0 && values.every((value) => UNHAPPY.includes(String(value)));
+  const areUnhappy = values.length > 0 && values.every((value) => UNHAPPY.some((status) => status === value));
   return areUnhappy ? { ...condition, column: "unhappy" } : condition;
 }
 

@@ -13,10 +13,10 @@
 // right index may fit a frequent query: an index that reaches the same rows in another way is partial, on a condition that is always
 // true and that only its own queries contain (`OPT_IN`), or does not contain the run's number.
 
+import { UNHAPPY } from "../rows/indexes.ts";
 import type { TableName } from "../rows/tables.ts";
 
-/** Statuses that people filter by. */
-const UNHAPPY = "status in ('paused', 'blocked', 'determinism_violation', 'failed')";
+const IS_UNHAPPY = `status in ('${UNHAPPY.join("', '")}')`;
 
 const BUSY_TABLE = "autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05";
 
@@ -70,7 +70,7 @@ create index runs_due on runs (definition, version, priority desc, run) where tu
 create index runs_suspect on runs (definition, version, run) where turn_due = 2;
 create index runs_held on runs (turn_worker, run) where turn_worker is not null;
 create index runs_by_definition on runs (definition, run) where run > 0;
-create index runs_unhappy on runs (status, run) where ${UNHAPPY};
+create index runs_unhappy on runs (status, run) where ${IS_UNHAPPY};
 create index runs_by_root on runs (root);
 create index runs_live on runs (definition, version, run) where ended_at is null;
 

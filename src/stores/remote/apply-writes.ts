@@ -2,19 +2,17 @@
 //
 // apply-writes.A1. A pass that misses a row is discarded as a whole; only its queries are kept. It still applies the remaining
 //   writes, so that one round trip loads the rows of all of them.
-// apply-writes.A2. The rows a write is known to need are prefetched before it is applied (prefetch.ts). That only saves round
-//   trips: without it the same queries are sent one after the other.
+// apply-writes.A2. A pass in which an answer was guessed (rows.P4) is discarded, too. What a rule throws after a guess proves
+//   nothing. The last pass is free of guesses.
 
 import { InvariantError, type EpochMs } from "../../base/index.ts";
-import type { Outcome, RunNumber, Write } from "../../kernel/index.ts";
+import type { ClaimedTurn, Outcome, RunNumber, Write } from "../../kernel/index.ts";
 import { applyNext } from "../rules/apply.ts";
 import { saveFlows } from "../rules/flow-rows.ts";
 import { rolledBackOutcome } from "../rules/rolled-back-outcome.ts";
-import { isPoll } from "../rules/write-one-by-one.ts";
-import type { Tx } from "../rules/statements.ts";
-import { prefetch } from "./prefetch.ts";
+import type { Tx } from "../rules/transaction.ts";
 import type { Query } from "./query.ts";
-import { rowStatements, type AccessMode } from "./statements/row-statements.ts";
+import type { AccessMode } from "./locks.ts";
 import { Miss } from "./miss.ts";
 import { TransactionRows } from "./transaction-rows.ts";
 import type { WorkingSet } from "./working-set.ts";
@@ -24,8 +22,8 @@ export interface ApplyOptions {
   readonly now: EpochMs;
   /** The first of the run numbers reserved for this transaction. */
   readonly nextRun: RunNumber;
-  /** False for an optimistic attempt, which ends at the first miss (apply-writes.A2). */
-  readonly prefetches?: boolean;
+  /** False for an optimistic attempt, which sends no queries and ends at the first miss. */
+  readonly mayGuess?: boolean;
   /** Whether history went back since the write at this index was made (../rules/rolled-back-outcome.ts). */
   readonly isLost?: (index: number) => boolean;
 }
@@ -45,9 +43,9 @@ export function applyWrites(
   writes: readonly Write[],
 ): ApplyResult<AppliedWrites> {
   ws.reset();
-  const { mode, now, nextRun, prefetches = true, isLost } = options;
-  const rows = new TransactionRows(ws, mode, prefetches);
-  const tx: Tx = { rows, sql: rowStatements(ws, mode, { writes }), now, nextRun, flows: undefined };
+  const { mode, now, nextRun, mayGuess = true, isLost } = options;
+  const rows = new TransactionRows(ws, mode, mayGuess);
+  const tx: Tx = { rows, now, nextRun };
   const outcomes: Outcome[] = [];
   let missed = false;
   const attempt = (work: () => void): void => {
@@ -66,10 +64,11 @@ export function applyWrites(
       continue;
     }
     attempt(() => {
-      if (prefetches) prefetchWrite(ws, mode, now, write);
-      outcomes.push(applyNext(tx, write));
+      const outcome = applyNext(tx, write);
+      if (write.write === "claim-turns") prefetchItems(ws, outcome as readonly ClaimedTurn[]);
+      outcomes.push(outcome);
     });
-    if (missed && !prefetches) break;
+    if (missed && !mayGuess) break;
   }
   attempt(() => saveFlows(tx));
   missed ||= rows.isGuess;
@@ -77,21 +76,15 @@ export function applyWrites(
   return { queries: missingQueries(ws) };
 }
 
-/** apply-writes.A2. A poll is applied only when all its rows are loaded: it would lock rows out of order otherwise. */
-function prefetchWrite(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: Write): void {
-  if (isPoll(write)) ws.require(() => prefetch(ws, mode, now, write));
-  else prefetch(ws, mode, now, write);
-}
-
-/** Applies any other work; `applyWrites` applies a list of writes. */
-export function applyWork<T>(ws: WorkingSet, work: () => T): ApplyResult<T> {
-  ws.reset();
-  try {
-    return { result: work() };
-  } catch (error) {
-    if (!(error instanceof Miss)) throw error;
-    return { queries: missingQueries(ws) };
-  }
+/**
+ * The items of claimed runs that were only started, which have next to none. Not for the claim itself: a process that has all items
+ * of a run cached sends no query when the run ends (row-cache.M2).
+ */
+function prefetchItems(ws: WorkingSet, turns: readonly ClaimedTurn[]): void {
+  const started = turns.filter(({ record: { head, kind } }) => head === 1 && kind !== "flow");
+  if (started.length === 0) return;
+  const keys = started.map(({ record: { run } }) => [run]);
+  ws.prefetchBy("queue", ["run"], keys, "none");
 }
 
 /** Applies other work of the rules than a list of writes. */

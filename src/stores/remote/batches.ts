@@ -11,7 +11,6 @@ import type { Outcome, Write } from "../../kernel/index.ts";
 import { idleOutcome } from "../rules/apply.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
 import { applyWrites } from "./apply-writes.ts";
-import { prefetch } from "./prefetch.ts";
 import type { History } from "./history.ts";
 import { BatchScope } from "./batch-scope.ts";
 import type { Reader } from "./reader.ts";
@@ -85,13 +84,8 @@ export class Batches {
   async #findIdle(polls: readonly Write[]): Promise<readonly (readonly [Write, Outcome])[]> {
     if (polls.length === 0) return [];
     const now = this.#now();
-    const outcomes = await this.#reader.withStatements(
-      "Polling",
-      (sql, ws) => {
-        for (const poll of polls) prefetch(ws, "read", now, poll);
-        return polls.map((poll) => idleOutcome(sql, now, poll));
-      },
-      polls,
+    const outcomes = await this.#reader.withRows("Polling", (rows) =>
+      polls.map((poll) => idleOutcome(rows, now, poll)),
     );
     return polls.flatMap((poll, index) => {
       const outcome = outcomes[index];
@@ -202,7 +196,7 @@ export function workOn(
     apply: (ws, now, nextRun, isOptimistic) => {
       const tried = applyWrites(
         ws,
-        { mode, now, nextRun, prefetches: !isOptimistic, ...(isLost && { isLost }) },
+        { mode, now, nextRun, mayGuess: !isOptimistic, ...(isLost && { isLost }) },
         writes,
       );
       if ("queries" in tried) return tried;

@@ -1,7 +1,7 @@
 // Describe: the facts about a store, for operators (../rules/describe.ts).
 
 import type { DestinationInfo, RunStatus, StoreInfo } from "../../kernel/index.ts";
-import { CODEC_KEY_PREFIX, type CodecProbe } from "../payload-cipher.ts";
+import { CODEC_KEY_PREFIX, CODEC_KEYS_END, type CodecProbe } from "../payload-cipher.ts";
 import { countWork } from "../rules/describe.ts";
 import type { BackendInfo } from "./backend.ts";
 import type { Reader } from "./reader.ts";
@@ -19,7 +19,7 @@ export async function readCodecNotes(reader: Reader): Promise<readonly CodecProb
     table: "meta",
     where: [
       { column: "key", is: ">=", value: CODEC_KEY_PREFIX },
-      { column: "key", is: "<", value: "codec!" },
+      { column: "key", is: "<", value: CODEC_KEYS_END },
     ],
     order: [["key", "asc"]],
     lock: "none",

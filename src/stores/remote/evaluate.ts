@@ -7,6 +7,14 @@ export function matches(where: readonly Condition[], row: AnyRow): boolean {
   return where.every((condition) => holds(condition, row[condition.column] ?? null));
 }
 
+/** As `matches`, for a row of which only some columns are known: the others might match. */
+export function matchesKnown(where: readonly Condition[], row: AnyRow): boolean {
+  return where.every((condition) => {
+    const value = row[condition.column];
+    return value === undefined || holds(condition, value);
+  });
+}
+
 function holds(condition: Condition, value: Value): boolean {
   switch (condition.is) {
     case "null":

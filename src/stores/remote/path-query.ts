@@ -1,8 +1,10 @@
 // Path query: the reads of the row port as queries of a backend.
 
-import type { PathInfo, Test } from "../rows/indexes.ts";
+import { invariant } from "../../base/index.ts";
+import { isOutside, type Filter, type PathInfo, type Test } from "../rows/indexes.ts";
 import type { Key, Span } from "../rows/rows.ts";
-import { keyColumns, type Value } from "../rows/tables.ts";
+import { keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
+import { compareValues } from "./evaluate.ts";
 import type { Condition, Lock, Select } from "./query.ts";
 
 /** The conditions of an index, and equal values in its first columns. */
@@ -21,8 +23,7 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
   if (after !== undefined) where.push({ column, is: ">", value: after });
   if (before !== undefined) where.push({ column, is: "<", value: before });
   if (upTo !== undefined) where.push({ column, is: "<=", value: upTo });
-  if (also !== undefined)
-    for (const [name, test] of Object.entries(also) as [string, Test][]) where.push(conditionOf(name, test));
+  where.push(...testConditions(also));
   const rest = path.columns.slice(prefix.length);
   const order = rest.map(({ name, isDescending }) => [name, isDescending === backwards ? "asc" : "desc"] as const);
   return {
@@ -30,9 +31,27 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
     table: path.table,
     where,
     ...(order.length > 0 && { order }),
-    ...(limit !== undefined && { limit }),
+    ...(limit !== undefined && { limit: path.apart === undefined ? limit : limit + 1 }),
     lock,
   };
+}
+
+/** The rows that an index with `apart` contains: `selectQuery` asks for one more, because at most one below a prefix is outside. */
+export function insideRows(path: PathInfo, rows: readonly AnyRow[], { limit }: Span): readonly AnyRow[] {
+  if (path.apart === undefined) return rows;
+  return rows.filter((row) => !isOutside(path, row)).slice(0, limit);
+}
+
+/** The conditions of a count, which cannot compare two columns. */
+export function countConditions(path: PathInfo, prefix: Key): Condition[] {
+  invariant(path.apart === undefined, "rows of an index with `apart` cannot be counted", { path: path.name });
+  return pathConditions(path, prefix);
+}
+
+/** The tests of `also`. */
+export function testConditions(also: Filter<TableName> | undefined): Condition[] {
+  if (also === undefined) return [];
+  return (Object.entries(also) as [string, Test][]).map(([column, test]) => conditionOf(column, test));
 }
 
 function conditionOf(column: string, test: Test | undefined): Condition {
@@ -61,7 +80,7 @@ export function isWhole(path: PathInfo, prefix: Key, span: Span | undefined): bo
   if (span === undefined) return true;
   const { after, before, upTo, also, limit } = span;
   if (after !== undefined || before !== undefined || upTo !== undefined || also !== undefined) return false;
-  return limit === undefined || prefix.length === path.columns.length;
+  return limit === undefined || (path.isUnique && prefix.length === path.columns.length);
 }
 
 /** Whether a lookup by the prefix, which returns rows in the order of the primary key, returns them in the order of the path. */
@@ -75,4 +94,15 @@ export function isInKeyOrder({ table, columns, isPrimary }: PathInfo, prefix: Ke
 
 export function prefixColumns({ columns }: PathInfo, prefix: Key): readonly string[] {
   return columns.slice(0, prefix.length).map(({ name }) => name);
+}
+
+/** Sorts rows by the columns of a path after a prefix. */
+export function sortRows(rows: AnyRow[], { columns }: PathInfo, from: number, backwards: boolean): AnyRow[] {
+  return rows.sort((a, b) => {
+    for (const { name, isDescending } of columns.slice(from)) {
+      const difference = compareValues(a[name] ?? null, b[name] ?? null);
+      if (difference !== 0) return isDescending === backwards ? difference : -difference;
+    }
+    return 0;
+  });
 }

@@ -1,8 +1,8 @@
 // Query coverage: which loaded selections can answer a query; the texts and keys of queries.
 
-import { matches } from "./evaluate.ts";
-import type { TrackedRow, LoadedSelection } from "./tracked-row.ts";
-import type { Lock, Lookup, Select } from "./query.ts";
+import { matches, matchesKnown } from "./evaluate.ts";
+import { NOT_LOADED, type TrackedRow, type LoadedSelection } from "./tracked-row.ts";
+import type { Condition, Lock, Lookup, Select } from "./query.ts";
 import { keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
 
 /**
@@ -34,6 +34,29 @@ export function further(query: Select, known: LoadedSelection, ahead: number): S
 
 export function blindKey({ table, blindDelete, blindUpdate }: TrackedRow): readonly Value[] {
   return keyColumns(table.name).map((column) => (blindDelete ?? blindUpdate)![column]!);
+}
+
+/**
+ * The keys of the rows that were changed without loading them and may match, or may have matched before. `used`: only of those that
+ * may match now, because one of these columns was set.
+ */
+export function blindKeys(
+  touched: readonly TrackedRow[],
+  table: TableName,
+  where: readonly Condition[],
+  used?: readonly string[],
+): (readonly Value[])[] {
+  const keys: (readonly Value[])[] = [];
+  const names = keyColumns(table);
+  const conditions = used === undefined ? where.filter(({ column }) => names.includes(column)) : where;
+  for (const tracked of touched) {
+    const { blindUpdate, blindDelete, lockLevel } = tracked;
+    const changed = used === undefined ? (blindUpdate ?? blindDelete) : blindUpdate;
+    if (changed === undefined || tracked.table.name !== table || lockLevel !== NOT_LOADED) continue;
+    const isUsed = used === undefined || used.some((name) => name in changed && !names.includes(name));
+    if (isUsed && matchesKnown(conditions, changed)) keys.push(blindKey(tracked));
+  }
+  return keys;
 }
 
 export function lookup(table: TableName, columns: readonly string[], keys: Lookup["keys"], lock: Lock): Lookup {

@@ -2,10 +2,20 @@
 // reader sends them together and calls the body again (rows.P4).
 
 import { InvariantError } from "../../base/index.ts";
-import { isOutside, pathInfo, type Path, type TableOf } from "../rows/indexes.ts";
+import { pathInfo, type Filter, type Path, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type TableName, type Value } from "../rows/tables.ts";
-import { isInKeyOrder, isWhole, pathConditions, prefixColumns, selectQuery } from "./path-query.ts";
+import {
+  countConditions,
+  insideRows,
+  isInKeyOrder,
+  isWhole,
+  pathConditions,
+  prefixColumns,
+  selectQuery,
+  sortRows,
+  testConditions,
+} from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Lookup, Query } from "./query.ts";
 import { keyOf, keyText } from "./tracked-row.ts";
@@ -97,14 +107,13 @@ export class ReadRows implements Rows {
     const rows = isLookup
       ? this.#lookUp(info.table, prefixColumns(info, prefix), prefix)
       : this.#query(selectQuery(info, prefix, span as Span, "none"));
-    const inside = info.apart === undefined ? rows : rows.filter((row) => !isOutside(info, row));
-    return inside as unknown as Part<TableOf<P>, C>[];
+    return insideRows(info, rows, span as Span) as unknown as Part<TableOf<P>, C>[];
   }
 
-  count(path: Path, prefix: Key, upTo?: number): number {
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number {
     const info = pathInfo(path);
     const limit = upTo === undefined ? {} : { upTo };
-    const where = pathConditions(info, prefix);
+    const where = [...countConditions(info, prefix), ...testConditions(also)];
     return Number(this.#query({ kind: "count", table: info.table, where, ...limit })[0]?.["count"] ?? 0);
   }
 
@@ -121,14 +130,16 @@ export class ReadRows implements Rows {
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    const where = pathConditions(info, prefix);
-    return this.#query({ kind: "distinct", table: info.table, columns, where }) as unknown as Part<TableOf<P>, C>[];
+    const where = countConditions(info, prefix);
+    const rows = this.#query({ kind: "distinct", table: info.table, columns, where });
+    return sortRows([...rows], info, prefix.length, false) as unknown as Part<TableOf<P>, C>[];
   }
 
   among(path: Path, wanted: readonly string[]): readonly string[] {
     if (wanted.length === 0) return NOTHING;
+    // The caller reads the rows of a few names anyway.
+    if (wanted.length <= FEW_NAMES) return wanted;
     const column = pathInfo(path).columns[0]!.name as never;
-    if (wanted.length <= FEW_NAMES) return wanted.filter((name) => this.first(path, [name], [column]) !== undefined);
     const found = new Set<unknown>(this.distinct(path, NOTHING, [column]).map((row) => row[column]));
     return wanted.filter((name) => found.has(name));
   }

@@ -4,19 +4,14 @@
 //   that reads hundreds of runs needs a few round trips.
 // reader.E2. When shared queries fail, each caller's queries are sent again alone: no caller gets an error of another one.
 
-import type { Write } from "../../kernel/index.ts";
-import type { Statements } from "../rules/statements.ts";
 import type { PayloadCipher } from "../payload-cipher.ts";
-import { applyWork } from "./apply-writes.ts";
 import { decodePayloads } from "./encode-payloads.ts";
 import { ConnectionError, type QueryResult } from "./backend.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { withRetry, type RetryOptions } from "./retry.ts";
 import type { Query } from "./query.ts";
 import type { AnyRow, RowOf, TableName } from "../rows/tables.ts";
-import { rowStatements } from "./statements/row-statements.ts";
 import { ReadRows } from "./read-rows.ts";
-import { WorkingSet } from "./working-set.ts";
 
 interface PendingRead {
   readonly queries: readonly Query[];
@@ -24,8 +19,6 @@ interface PendingRead {
   readonly reject: (error: unknown) => void;
 }
 
-/** Working sets kept for reuse, with their statements. */
-const MAX_SETS = 8;
 /** Queries in one round trip. */
 const MAX_QUERIES = 256;
 
@@ -35,7 +28,6 @@ export class Reader {
   readonly #retryForMs: number;
   readonly #cipher: () => PayloadCipher | undefined;
   readonly #atOnce: number;
-  readonly #sets: WorkingSet[] = [];
   #pending: PendingRead[] = [];
   #running = 0;
 
@@ -52,25 +44,6 @@ export class Reader {
     this.#options = options;
     this.#retryForMs = retryForMs;
     this.#cipher = cipher;
-  }
-
-  /** Runs `body` with row statements; several round trips where one result leads to the next query. */
-  async withStatements<T>(
-    what: string,
-    body: (sql: Statements, ws: WorkingSet) => T,
-    writes: readonly Write[] = [],
-  ): Promise<T> {
-    const ws = this.#sets.pop() ?? new WorkingSet();
-    for (;;) {
-      const tried = applyWork(ws, () => body(rowStatements(ws, "read", { writes }), ws));
-      if ("result" in tried) {
-        ws.clear();
-        if (this.#sets.length < MAX_SETS) this.#sets.push(ws);
-        return tried.result;
-      }
-      const results = await this.read(what, tried.queries);
-      for (const [index, query] of tried.queries.entries()) ws.addResult(query, results[index]!);
-    }
   }
 
   /** Runs `body` on rows; several round trips where one result leads to the next query. */

@@ -72,10 +72,9 @@ import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
 import { readHistory, readHolders } from "../rules/run-holders.ts";
-import { listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { prune } from "../rules/prune.ts";
-import { rowSession } from "./row-session.ts";
-import { rekey } from "./rekey.ts";
+import { rekey } from "../rules/rekey.ts";
 import { backUp, check } from "./scratch-copy.ts";
 import {
   OVERLAP_FROM,
@@ -85,7 +84,8 @@ import {
   type RemoteStoreOptions,
 } from "./session.ts";
 import { rulesWork } from "./rules-work.ts";
-import { RemoteThreads } from "./remote-threads.ts";
+import { rowSession, threadNumbers } from "./row-session.ts";
+import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./transact.ts";
 
 /** No limit. */
@@ -101,15 +101,14 @@ export class RemoteStore implements Store, ThreadStore {
   readonly pollsSeparately = true;
   readonly pipeline: NonNullable<Store["pipeline"]>;
   readonly #session: RemoteSession;
-  readonly #threads: RemoteThreads;
+  readonly #threads: Threads;
 
   constructor(session: RemoteSession) {
     this.#session = session;
     this.kind = session.backend.kind;
     const { writeConnections = WRITE_CONNECTIONS, overlapFrom = OVERLAP_FROM } = session.options;
     this.pipeline = { batches: writeConnections, writes: overlapFrom, transactions: USER_CONNECTIONS };
-    const numbers = { checkpoints: session.numbers("checkpoints"), values: session.numbers("values") };
-    this.#threads = new RemoteThreads(session.runner, session.reader, numbers);
+    this.#threads = new RowThreads(rowSession(session), threadNumbers(session));
   }
 
   get "~threads"(): Threads {
@@ -189,7 +188,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return listRuns(this.#session.reader, filter);
+    return this.#session.reader.withRows("Listing runs", (rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
@@ -318,8 +317,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: OnProgress): Promise<Rekeyed> {
-    const { runner, reader, cipher } = this.#session;
-    return rekey(runner, reader, cipher, onProgress);
+    return rekey(rowSession(this.#session), this.#session.cipher, onProgress);
   }
 
   async info(): Promise<StoreInfo> {

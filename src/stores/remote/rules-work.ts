@@ -1,9 +1,8 @@
 // Rules work: transactions of the rules other than lists of writes, such as reaping, pruning and releasing a worker.
 
-import type { Tx } from "../rules/statements.ts";
+import type { Tx } from "../rules/transaction.ts";
 import { applyRules } from "./apply-writes.ts";
 import type { TransactionWork } from "./runner.ts";
-import { rowStatements } from "./statements/row-statements.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 export function rulesWork<T>(what: string, body: (tx: Tx, ws: WorkingSet) => T): TransactionWork<T> {
@@ -12,7 +11,7 @@ export function rulesWork<T>(what: string, body: (tx: Tx, ws: WorkingSet) => T):
     isOrdered: true,
     apply: (ws, now) =>
       applyRules(ws, (rows) =>
-        body({ rows, sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined }, ws),
+        body({ rows, now, nextRun: undefined }, ws),
       ),
   };
 }

@@ -45,6 +45,7 @@ export interface LoadedSelection {
 const LOOKUP_COLUMNS: Partial<Record<TableName, readonly (readonly string[])[]>> = {
   runs: [["id"], ["id", "generation"]],
   checkpoints: [["key"]],
+  langgraph_checkpoints: [["thread", "namespace", "id"]],
   forks: [["origin"]],
 };
 

@@ -6,14 +6,23 @@
 //   by number, without reading them, and so are entries and chunks.
 
 import { invariant } from "../../base/index.ts";
-import { pathInfo, isOutside, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
+import { pathInfo, type Filter, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type RowOf, type TableName, type Value } from "../rows/tables.ts";
 import { compareValues } from "./evaluate.ts";
 import { likelyRow } from "./guesses.ts";
 import { changeLock, lockOf, pathLock, type AccessMode } from "./locks.ts";
 import { MISS } from "./miss.ts";
-import { isWhole, pathConditions, prefixColumns, selectQuery } from "./path-query.ts";
+import {
+  countConditions,
+  insideRows,
+  isWhole,
+  pathConditions,
+  prefixColumns,
+  selectQuery,
+  sortRows,
+  testConditions,
+} from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Count, Distinct, Lock, Query } from "./query.ts";
 import { canLookUpBy } from "./tracked-row.ts";
@@ -23,6 +32,12 @@ import type { WorkingSet } from "./working-set.ts";
 const FEW_NAMES = 16;
 const ALL: Span = {};
 const NOTHING: readonly never[] = [];
+
+/** The first rows of a `clear`, at most to a number. */
+interface Range {
+  readonly limit: number;
+  readonly upTo: number | string | undefined;
+}
 
 export class TransactionRows implements Rows {
   isGuess = false;
@@ -48,9 +63,10 @@ export class TransactionRows implements Rows {
     this.isGuess = true;
   }
 
-  /** Undefined: not loaded. */
+  /** Undefined: not loaded. A row that `skip` left out is locked by another transaction, or does not exist. */
   #find(table: TableName, lock: Lock, key: Key): AnyRow | "none" | undefined {
-    return this.#ws.find(table, lock, key);
+    const found = this.#ws.find(table, lock, key);
+    return found === undefined && lock === "skip" && this.#ws.isLockedByOther(table, ...key) ? "none" : found;
   }
 
   get<T extends TableName, C extends ColumnName<T>>(table: T, key: Key): Part<T, C> | undefined {
@@ -93,7 +109,8 @@ export class TransactionRows implements Rows {
         return row === undefined ? NOTHING : [row];
       }
       const columns = prefixColumns(info, prefix);
-      if (canLookUpBy(table, columns)) return this.#lookUp(info, columns, prefix, lock, span.backwards === true);
+      if (lock !== "skip" && canLookUpBy(table, columns))
+        return this.#lookUp(info, columns, prefix, lock, span.backwards === true);
     }
     const query = selectQuery(info, prefix, span, lock);
     let rows: readonly AnyRow[] | undefined = this.#ws.trySelect(query, span.ahead);
@@ -101,7 +118,7 @@ export class TransactionRows implements Rows {
       this.#guess();
       rows = this.#ws.loaded(query);
     }
-    return info.apart === undefined ? rows : rows.filter((row) => !isOutside(info, row));
+    return insideRows(info, rows, span);
   }
 
   #lookUp(info: PathInfo, columns: readonly string[], key: Key, lock: Lock, backwards: boolean): readonly AnyRow[] {
@@ -109,22 +126,38 @@ export class TransactionRows implements Rows {
     const isLoaded = this.#ws.isLoadedBy(table, columns, key, lock);
     if (!isLoaded) this.#miss(lookup(table, columns, [key], lock));
     const rows = this.#ws.loadedBy(table, columns, key) as AnyRow[];
-    if (rows.length > 1) sort(rows, info, columns.length, backwards);
+    if (rows.length > 1) sortRows(rows, info, columns.length, backwards);
     return rows;
   }
 
-  count(path: Path, prefix: Key, upTo?: number): number {
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number {
     const info = pathInfo(path);
-    const query: Count = {
-      kind: "count",
-      table: info.table,
-      where: pathConditions(info, prefix),
-      ...(upTo !== undefined && { upTo }),
-    };
-    const counted = this.#ws.tryCounts(query);
-    if (counted !== undefined) return upTo === undefined ? this.#ws.count(query) : Number(counted[0]!["count"]);
+    const { table } = info;
+    const where = [...countConditions(info, prefix), ...testConditions(also)];
+    const query: Count = { kind: "count", table, where };
+    if (upTo !== undefined) return this.#countUpTo({ ...query, upTo }, upTo);
+    if (this.#ws.tryCounts(query) !== undefined) return this.#ws.count(query);
     this.#guess();
     return 0;
+  }
+
+  #countUpTo(query: Count, upTo: number): number {
+    const [counted] = this.#counted(query);
+    if (counted === undefined || this.#isBlind(query)) return 0;
+    const { was, is } = this.#ws.changed(query.table, query.where);
+    const added = is.length - was.length;
+    const count = Number(counted["count"]);
+    if (count < upTo || added >= 0) return Math.min(upTo, count + added);
+    // There may be more rows than were counted, in place of those that this transaction deleted.
+    const [more] = this.#counted({ ...query, upTo: upTo - added });
+    return more === undefined ? 0 : Number(more["count"]) + added;
+  }
+
+  /** Whether rows were changed that are not loaded: whether they match is unknown until then. */
+  #isBlind({ table, where }: Count | Distinct): boolean {
+    const isBlind = this.#ws.noteBlind(table, where);
+    if (isBlind) this.#guess();
+    return isBlind;
   }
 
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
@@ -133,18 +166,16 @@ export class TransactionRows implements Rows {
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    const where = pathConditions(info, prefix);
+    const where = countConditions(info, prefix);
     const query: Distinct = { kind: "distinct", table: info.table, columns, where };
-    const counted = this.#ws.tryCounts(query);
-    if (counted === undefined) {
-      this.#guess();
-      return NOTHING;
-    }
+    const rows = this.#counted(query);
+    if (this.#isBlind(query)) return NOTHING;
     const { was, is } = this.#ws.changed(info.table, where);
-    const rows = counted as unknown as AnyRow[];
     const changed =
-      was.length + is.length === 0 ? rows : this.#changedValues(info, prefix, columns, rows, was as AnyRow[], is as AnyRow[]);
-    return changed as unknown as Part<TableOf<P>, C>[];
+      was.length + is.length === 0
+        ? [...rows]
+        : this.#changedValues(info, prefix, columns, rows, was as AnyRow[], is as AnyRow[]);
+    return sortRows(changed, info, prefix.length, false) as unknown as Part<TableOf<P>, C>[];
   }
 
   /** The combinations with the changes of this transaction. */
@@ -155,27 +186,23 @@ export class TransactionRows implements Rows {
     rows: readonly AnyRow[],
     was: readonly AnyRow[],
     is: readonly AnyRow[],
-  ): readonly AnyRow[] {
+  ): AnyRow[] {
     const valuesOf = (row: AnyRow): Value[] => columns.map((column) => row[column]!);
     const found = new Map(rows.map((row) => [JSON.stringify(valuesOf(row)), row]));
-    for (const row of was) {
-      const values = valuesOf(row);
-      if (this.#select(info, [...prefix, ...(values as Key)], { limit: 1 }, "none").length === 0)
-        found.delete(JSON.stringify(values));
-    }
+    // As claims select: they have loaded the rows they may lock.
+    const lock = this.#mode === "claim" ? pathLock(this.#mode, info) : "none";
+    const changed = new Map(was.map(valuesOf).map((values) => [JSON.stringify(values), values]));
+    for (const [text, values] of changed)
+      if (this.#select(info, [...prefix, ...(values as Key)], { limit: 1 }, lock).length === 0) found.delete(text);
     for (const row of is) found.set(JSON.stringify(valuesOf(row)), row);
-    return sort([...found.values()], info, prefix.length, false);
+    return [...found.values()];
   }
 
   among(path: Path, wanted: readonly string[]): readonly string[] {
     if (wanted.length === 0) return NOTHING;
-    const info = pathInfo(path);
-    const column = info.columns[0]!.name as never;
-    if (wanted.length <= FEW_NAMES) {
-      // A claim reads the rows anyway; a poll needs to know which names have any.
-      if (this.#mode !== "read") return wanted;
-      return wanted.filter((name) => this.#select(info, [name], { limit: 1 }, "none").length > 0);
-    }
+    // The caller reads the rows of a few names anyway.
+    if (wanted.length <= FEW_NAMES) return wanted;
+    const column = pathInfo(path).columns[0]!.name as never;
     const found = new Set<Value>(this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!));
     return wanted.filter((name) => found.has(name));
   }
@@ -199,7 +226,6 @@ export class TransactionRows implements Rows {
   own(table: TableName, key: Key): boolean {
     if (this.#mode === "read") return true;
     const lock = this.#mode === "claim" ? "skip" : "update";
-    if (lock === "skip" && this.#ws.isLockedByOther(table, ...key)) return false;
     return this.#checked(table, lock, key, undefined) !== undefined;
   }
 
@@ -222,12 +248,7 @@ export class TransactionRows implements Rows {
     return found !== undefined && found !== "none";
   }
 
-  change<T extends TableName>(
-    table: T,
-    key: Key,
-    values: Partial<RowOf<T>>,
-    expected?: Partial<RowOf<T>>,
-  ): boolean {
+  change<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>, expected?: Partial<RowOf<T>>): boolean {
     const found = this.#checked(table, changeLock(this.#mode, table), key, expected);
     if (found === undefined) return false;
     if (found !== "guess") this.#ws.update(table, found as RowOf<T>, values);
@@ -263,58 +284,77 @@ export class TransactionRows implements Rows {
   }
 
   clear<T extends TableName>(table: T, prefix: Key, { limit, upTo }: Pick<Span<T>, "limit" | "upTo">): number {
-    const most = limit ?? Number.POSITIVE_INFINITY;
-    if (table === "inbox") return this.#clearInbox(prefix[0] as number, most, upTo as number | undefined);
-    if (table === "journal") return this.#clearNumbered(table, prefix, "seq", most);
-    if (table === "chunks") return this.#clearChunks(prefix[0] as number, most);
-    if (table === "checkpoints") return this.#clearSteps(prefix[0] as number, most);
-    const rows = this.#select(pathInfo(table), prefix, { ...(limit !== undefined && { limit }) }, lockOf(this.#mode, table));
+    const range: Range = { limit: limit ?? Number.POSITIVE_INFINITY, upTo };
+    if (table === "inbox") return this.#clearInbox(prefix[0] as number, range);
+    if (table === "journal" && prefix.length === 1) return this.#clearNumbered(table, prefix, "seq", range);
+    if (table === "chunks" && prefix.length === 2) return this.#clearNumbered(table, prefix, "position", range);
+    if (table === "chunks" && upTo === undefined) return this.#clearChunks(prefix[0] as number, range);
+    if (table === "checkpoints" && prefix.length === 1) return this.#clearSteps(prefix[0] as number, range);
+    const span: Span = { ...(limit !== undefined && { limit }), upTo };
+    const rows = this.#select(pathInfo(table), prefix, span, lockOf(this.#mode, table));
     for (const row of rows) this.#ws.remove(table, row as RowOf<T>);
     return rows.length;
   }
 
   /** transaction-rows.R2 */
-  #clearInbox(run: number, limit: number, upTo: number | undefined): number {
-    const original = this.#ws.original("runs", run);
-    // The row may be changed already; its original `read` is where the inbox begins.
-    if (upTo !== undefined) return this.#deleteNumbers("inbox", [run], (original?.read ?? upTo) + 1, upTo, limit);
+  #clearInbox(run: number, range: Range): number {
     const row = this.#read("runs", lockOf(this.#mode, "runs"), [run]) as RowOf<"runs"> | undefined;
+    const original = this.#ws.original("runs", run);
+    if (range.upTo !== undefined) {
+      // The row may be changed already; its original `read` is where the inbox begins.
+      const read = original?.read ?? (this.isGuess ? Number(range.upTo) : 0);
+      return this.#deleteNumbers("inbox", [run], read + 1, Number(range.upTo), range.limit);
+    }
     if (row !== undefined && (original?.ended_at ?? null) === null)
-      return this.#deleteNumbers("inbox", [run], row.read + 1, row.arrivals, limit);
-    return this.#clearNumbered("inbox", [run], "arrival", limit);
+      return this.#deleteNumbers("inbox", [run], row.read + 1, row.arrivals, range.limit);
+    return this.#clearNumbered("inbox", [run], "arrival", range);
   }
 
-  #clearNumbered(table: TableName, prefix: Key, column: string, limit: number): number {
+  #clearNumbered(table: TableName, prefix: Key, column: string, range: Range): number {
     const where = pathConditions(pathInfo(table), prefix);
     const [counted] = this.#counted({ kind: "count", table, where, least: column, most: column });
     if (counted === undefined) return 0;
-    const { least, most } = counted as { least?: number | null; most?: number | null };
-    return this.#deleteNumbers(table, prefix, least ?? 1, most ?? 0, limit);
+    return this.#deleteRange(table, prefix, column, counted, range);
   }
 
-  #clearChunks(run: number, limit: number): number {
-    const streams = this.#counted({
+  #clearChunks(run: number, { limit }: Range): number {
+    const where = pathConditions(pathInfo("chunks"), [run]);
+    const found = this.#counted({
       kind: "count",
       table: "chunks",
-      where: pathConditions(pathInfo("chunks"), [run]),
+      where,
       by: ["stream"],
       least: "position",
       most: "position",
     });
+    const streams = new Map(found.map((row) => [String(row["stream"]), row]));
+    for (const { stream } of this.#ws.changed("chunks", where).is)
+      if (!streams.has(stream)) streams.set(stream, { stream, least: null, most: null });
     let count = 0;
-    for (const row of [...streams].sort((a, b) => compareValues(a["stream"] ?? null, b["stream"] ?? null))) {
-      const prefix = [run, String(row["stream"])];
-      count += this.#deleteNumbers("chunks", prefix, Number(row["least"]), Number(row["most"]), limit - count);
-    }
+    for (const [stream, row] of [...streams].sort(([a], [b]) => compareValues(a, b)))
+      count += this.#deleteRange("chunks", [run, stream], "position", row, { limit: limit - count, upTo: undefined });
     return count;
   }
 
-  #clearSteps(run: number, limit: number): number {
+  /** Deletes from `least` to `most`, which the database counted, and the rows that this transaction inserted. */
+  #deleteRange(table: TableName, prefix: Key, column: string, { least, most }: AnyRow, { limit, upTo }: Range): number {
+    let from = Number(least ?? Number.POSITIVE_INFINITY);
+    let to = Number(most ?? Number.NEGATIVE_INFINITY);
+    for (const row of this.#ws.changed(table, pathConditions(pathInfo(table), prefix)).is as unknown as AnyRow[]) {
+      from = Math.min(from, Number(row[column]));
+      to = Math.max(to, Number(row[column]));
+    }
+    return this.#deleteNumbers(table, prefix, from, upTo === undefined ? to : Math.min(to, Number(upTo)), limit);
+  }
+
+  #clearSteps(run: number, { limit, upTo }: Range): number {
     const where = pathConditions(pathInfo("checkpoints"), [run]);
-    const steps = this.#counted({ kind: "distinct", table: "checkpoints", columns: ["step"], where });
-    const left = steps
-      .map((row) => Number(row["step"]))
-      .filter((step) => !this.#ws.isGone("checkpoints", run, step))
+    const found = this.#counted({ kind: "distinct", table: "checkpoints", columns: ["step"], where });
+    const steps = new Set(found.map((row) => Number(row["step"])));
+    for (const { step } of this.#ws.changed("checkpoints", where).is) steps.add(step);
+    const left = [...steps]
+      .filter((step) => !this.#ws.isGone("checkpoints", run, step) && (upTo === undefined || step <= Number(upTo)))
+      .sort((a, b) => a - b)
       .slice(0, limit);
     for (const step of left) this.#ws.deleteBlind("checkpoints", [run, step]);
     return left.length;
@@ -341,15 +381,4 @@ export class TransactionRows implements Rows {
   barrier(): void {
     if (this.#ws.hasMissing) throw MISS;
   }
-}
-
-/** Sorts rows by the columns of a path after a prefix. */
-function sort(rows: AnyRow[], { columns }: PathInfo, from: number, backwards: boolean): AnyRow[] {
-  return rows.sort((a, b) => {
-    for (const { name, isDescending } of columns.slice(from)) {
-      const difference = compareValues(a[name] ?? null, b[name] ?? null);
-      if (difference !== 0) return isDescending === backwards ? difference : -difference;
-    }
-    return 0;
-  });
 }

@@ -11,6 +11,7 @@
 import { invariant } from "../../base/index.ts";
 import {
   blindKey,
+  blindKeys,
   covers,
   further,
   groupText,
@@ -49,6 +50,8 @@ export class WorkingSet {
   readonly #newRuns = new Set<Value>();
   #touched: TrackedRow[] = [];
   #missing: Query[] = [];
+  /** Tables with rows that are changed without loading them. */
+  readonly #blindUpdates = new Set<TableName>();
 
   // ── reads ──
 
@@ -108,6 +111,7 @@ export class WorkingSet {
   /** As `select`, but returns undefined when rows are not loaded, and records their query. */
   trySelect<T extends TableName>(query: Select<T>, ahead = 0): RowOf<T>[] | undefined {
     const { table, where, order = [], lock, limit = Number.POSITIVE_INFINITY } = query;
+    if (this.#blindUpdates.has(table) && this.#noteBlindUpdates(query)) return undefined;
     const known = this.#table(table).selected.get(selectText(query));
     const rows = this.#matching<T>(this.#candidates(query), LOCK_LEVELS[lock], where);
     const isKnown = known === undefined ? this.#isRunLoaded(query) : covers(known, query, limit);
@@ -220,6 +224,22 @@ export class WorkingSet {
     return { was, is };
   }
 
+  /** Records the query of rows that were changed without loading them and may match. False: there are none. */
+  noteBlind(table: TableName, where: readonly Condition[]): boolean {
+    return this.#noteKeys(table, blindKeys(this.#touched, table, where), "update");
+  }
+
+  /** working-set.W2. A row that was not loaded may match the selection, or have another place in it, because it was changed. */
+  #noteBlindUpdates({ table, where, order = [], lock }: Select): boolean {
+    const used = [...where.map(({ column }) => column), ...order.map(([column]) => column)];
+    return this.#noteKeys(table, blindKeys(this.#touched, table, where, used), lock === "skip" ? "update" : lock);
+  }
+
+  #noteKeys(table: TableName, keys: Lookup["keys"], lock: Lock): boolean {
+    if (keys.length > 0) this.#missing.push(lookup(table, keyColumns(table), keys, lock));
+    return keys.length > 0;
+  }
+
   // ── prefetching ──
 
   /** Records the part of a query that is not loaded. */
@@ -312,6 +332,7 @@ export class WorkingSet {
     )
       return;
     tracked.blindUpdate = { ...tracked.blindUpdate, ...keyRow(table, key), ...(values as AnyRow) };
+    this.#blindUpdates.add(table);
     this.#touch(tracked);
   }
 
@@ -398,8 +419,11 @@ export class WorkingSet {
       tracked.isTouched = false;
       if (tracked.lockLevel === NOT_LOADED) tracked.table.rows.delete(tracked.key);
     }
+    // A run that a guess declared new may exist.
+    this.#newRuns.clear();
     this.#touched = [];
     this.#missing = [];
+    this.#blindUpdates.clear();
   }
 
   /** Empties the set, for another transaction. */
@@ -408,6 +432,7 @@ export class WorkingSet {
     this.#newRuns.clear();
     this.#touched = [];
     this.#missing = [];
+    this.#blindUpdates.clear();
   }
 
   /** The rows, with their changes, that are exclusively locked, assumed, or inserted without a lookup. */
@@ -440,9 +465,9 @@ export class WorkingSet {
     const tracked = this.#table(name).rows.get(keyText(key));
     if (tracked !== undefined) {
       if (tracked.lockLevel >= LOCK_LEVELS[lock]) return tracked;
-      // Inserted or deleted here without loading it.
-      if (tracked.lockLevel === NOT_LOADED && (tracked.row !== undefined || tracked.blindDelete !== undefined))
-        return tracked;
+      // Inserted here, or deleted without loading it.
+      if (tracked.base === undefined && tracked.row !== undefined) return tracked;
+      if (tracked.lockLevel === NOT_LOADED && tracked.blindDelete !== undefined) return tracked;
     }
     return this.#isKeyRunLoaded(name, key, LOCK_LEVELS[lock]) ? "none" : undefined;
   }
@@ -513,10 +538,12 @@ export class WorkingSet {
   ): RowOf<T>[] {
     const rows: RowOf<T>[] = [];
     for (const tracked of some) {
-      if (tracked.row === undefined || (tracked.base !== undefined && tracked.lockLevel < lockLevel)) continue;
-      if (!matches(where, tracked.row)) continue;
+      const { row, base } = tracked;
+      // A row that this transaction changed needs no other lock than the change did.
+      if (row === undefined || (row === base && tracked.lockLevel < lockLevel)) continue;
+      if (!matches(where, row)) continue;
       this.#markUsed(tracked);
-      rows.push(tracked.row as RowOf<T>);
+      rows.push(row as RowOf<T>);
     }
     return rows;
   }

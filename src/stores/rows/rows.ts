@@ -13,8 +13,8 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
-import type { Filter, Path, TableOf } from "./indexes.ts";
-import type { ColumnName, RowOf, TableName } from "./tables.ts";
+import type { AnyFilter, Filter, Path, TableOf } from "./indexes.ts";
+import type { AnyRow, ColumnName, RowOf, TableName } from "./tables.ts";
 
 /** Values of the first columns of a path, or of a whole primary key. */
 export type Key = readonly (number | string)[];
@@ -55,31 +55,26 @@ export interface Rows {
     columns: readonly C[],
     span?: Span<TableOf<P>>,
   ): readonly Part<TableOf<P>, C>[];
-  /** The number of rows below a prefix, without locks. `upTo`: counting stops there. */
-  count(path: Path, prefix: Key, upTo?: number): number;
-  /** The combinations of values of the columns that follow the prefix, in order, one seek each. Without locks. */
+  /** The number of rows below a prefix, without locks. `upTo`: counting stops there. `also`: tests of further columns. */
+  count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number;
+  /** The combinations of values of the columns that follow the prefix, in order, one seek each. Without locks. No row has null there. */
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[];
-  /** Which of these values of the first column may have rows. */
+  /** Which of these values of the first column may have rows, in any order. */
   among(path: Path, wanted: readonly string[]): readonly string[];
 
   /** Whether the row exists and has these values. */
   is<T extends TableName>(table: T, key: Key, expected: Partial<RowOf<T>>): boolean;
-  /** Locks a row that was read with `peek`. False: another transaction has it, or it is gone. */
+  /** Locks a row that was read with `peek`. False: another transaction has it, or it is gone. SQLite has locked everything. */
   own(table: TableName, key: Key): boolean;
 
   /** Inserts the row. False: a row has the same primary key, or the same values in one of these unique paths instead of it. */
   add<T extends TableName>(table: T, row: RowOf<T>, ...unique: readonly Path[]): boolean;
   /** Sets columns. False: there is no such row, or it has other values than expected. */
-  change<T extends TableName>(
-    table: T,
-    key: Key,
-    values: Partial<RowOf<T>>,
-    expected?: Partial<RowOf<T>>,
-  ): boolean;
+  change<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>, expected?: Partial<RowOf<T>>): boolean;
   /** Deletes the row. False: there is no such row, or it has other values than expected. */
   remove<T extends TableName>(table: T, key: Key, expected?: Partial<RowOf<T>>): boolean;
 
@@ -100,6 +95,19 @@ export interface Rows {
   readonly isConcurrent: boolean;
 }
 
+/** The port for rules that treat several tables alike: tables and columns are named by values. */
+export interface AnyRows extends Pick<Rows, "own" | "barrier" | "isGuess"> {
+  get(table: TableName, key: Key, columns: readonly string[]): AnyRow | undefined;
+  select(
+    table: TableName,
+    prefix: Key,
+    columns: readonly string[],
+    span: Omit<Span, "also"> & { readonly also: AnyFilter },
+  ): readonly AnyRow[];
+  count(table: TableName, prefix: Key, upTo: number | undefined, also: AnyFilter): number;
+  set(table: TableName, key: Key, values: AnyRow): void;
+}
+
 /** A store whose rows are read and changed through the port, by work other than lists of writes. */
 export interface RowSession {
   /** Reads without locks. `body` may run more than once. `what` names the work in errors. */
@@ -116,6 +124,12 @@ export interface Tx {
   nextRun: RunNumber | undefined;
   /** Where run numbers are not reserved beforehand. */
   readonly runNumbers?: RunNumbers | undefined;
+}
+
+/** An open store, for rules that are not part of a list of writes. A body may run more than once. */
+export interface RowSession {
+  read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
+  transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
 }
 
 export interface RunNumbers {

@@ -291,11 +291,17 @@ export function keyBitsOf(table: TableName): number {
   return KEY_BITS[table];
 }
 
-/** How the codec knows a payload: its field, and where its row is. A field never changes: the codec authenticates it. */
-interface PayloadPlace {
+/**
+ * How the codec knows a payload: its field, the number of its run (0 for a table without runs), and where its row is. None of it
+ * ever changes: the codec authenticates it with every payload.
+ */
+export interface PayloadPlace {
   readonly column: string;
   readonly field: string;
-  /** The columns that say where the row is in its run, or in the store: none, one as text, or several. */
+  /**
+   * The columns that say where the row is in its run, or in the store: one as text, or several. None: "0". A column that is not in
+   * the key is set only together with the payload.
+   */
   readonly place: readonly string[];
   /** How several columns become one text: joined by "/", or as a JSON list. */
   readonly form?: "path" | "json";

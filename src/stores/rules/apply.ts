@@ -13,6 +13,7 @@ import {
   type StopWrite,
   type Write,
 } from "../../kernel/index.ts";
+import type { Rows } from "../rows/rows.ts";
 import { appendToInbox } from "./inbox.ts";
 import { applyAdmit, idleAdmit } from "./pending-start.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, idleClaimItems } from "./claim.ts";
@@ -25,10 +26,10 @@ import { rolledBackOutcome } from "./rolled-back-outcome.ts";
 import { applyMessage } from "./message.ts";
 import { saveFlows } from "./flow-rows.ts";
 import { freeSlot } from "./queue-limiter.ts";
-import { applyClaimMessages, applyMessageBack, applyMessageDelivered } from "./outbox.ts";
+import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessages } from "./outbox.ts";
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
 import { NO_TURN, returnedTurn } from "./run-rows.ts";
-import type { Statements, Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { applyStart } from "./start.ts";
 import { applyTurn } from "./commit-turn.ts";
 
@@ -101,18 +102,18 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
 }
 
 /** The outcome of a poll that would find nothing, read without a transaction; undefined when there may be work. */
-export function idleOutcome(sql: Statements, now: number, write: Write): Outcome | undefined {
+export function idleOutcome(rows: Rows, now: number, write: Write): Outcome | undefined {
   switch (write.write) {
     case "claim-turns":
-      return write.tokens.length === 0 || !hasDueTurns(sql, write.definitions) ? [] : undefined;
+      return write.tokens.length === 0 || !hasDueTurns(rows, write.definitions) ? [] : undefined;
     case "claim-items":
-      return idleClaimItems(sql, now, write);
+      return idleClaimItems(rows, now, write);
     case "claim-messages":
-      return undefined;
+      return idleMessages(rows, now, write);
     case "admit":
-      return idleAdmit(sql, now, write);
+      return idleAdmit(rows, now, write);
     case "fire-due": {
-      const nextAt = nextDue(sql);
+      const nextAt = nextDue(rows);
       return nextAt === undefined || nextAt > now ? { runs: [], ready: 0, nextAt } : undefined;
     }
     default:

@@ -3,7 +3,7 @@
 import { invariant } from "../../base/index.ts";
 import { hasEnded, type RunNumber } from "../../kernel/index.ts";
 import { appendToInbox } from "./inbox.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 const ROOT = ["root"] as const;
 const CHILD = ["run", "status"] as const;

@@ -6,7 +6,7 @@ import type { NewCheckpoint, RunNumber, TurnOutcome, TurnWrite } from "../../ker
 import type { Part, Rows } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
 import { NO_TURN } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { fenceFailure } from "./fence-failure.ts";
 
 const KEPT = ["run", "step", "key"] as const;

@@ -23,7 +23,7 @@ import { freeSlot } from "./queue-limiter.ts";
 import { newestOf, RUN_COLUMNS } from "./run-rows.ts";
 import { startNextGeneration } from "./next-generation.ts";
 import { insertOutgoing } from "./outbox.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { insertItem } from "./items.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";

@@ -28,7 +28,7 @@ import { stopItem, stopNodes } from "./control.ts";
 import { insertNode } from "./items.ts";
 import { insertEntry } from "./journal-entries.ts";
 import { isStopped, NO_TURN } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { clearEnded } from "./sweep.ts";
 import { cancelChildren } from "./cancel-children.ts";
 import { startChildren } from "./commit-turn.ts";

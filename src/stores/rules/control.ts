@@ -25,7 +25,7 @@ import { findPendingStart, insertAdmittedStart } from "./pending-start.ts";
 import { insertDeadline, insertItem } from "./items.ts";
 import { insertEntry } from "./journal-entries.ts";
 import { findNewest, isMovable, isStopped, newestStatus, NO_TURN, recordOf, RUN_COLUMNS, type RunRow } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { findByKey, saveStartKey } from "./start.ts";
 import { clearEnded, clearLeftover } from "./sweep.ts";
 import { cancelChildren } from "./cancel-children.ts";

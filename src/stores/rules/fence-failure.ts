@@ -1,7 +1,7 @@
 // Fence failure: the outcome of a turn whose fence does not hold (rules.C2).
 
 import type { TurnOutcome, TurnWrite } from "../../kernel/index.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 const MARK = ["mark"] as const;
 const FENCE = ["turn_token", "head", "chain"] as const;

@@ -10,7 +10,7 @@
 
 import type { RunNumber, RunStatus } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 /** The row in `runs` of a flow that has not ended. */
 export interface FlowRun {

@@ -5,7 +5,7 @@ import { chainAfter, markOf, type ForkOutcome, type ForkWrite } from "../../kern
 import { deleteOrphanedKey, insertCheckpoint } from "./checkpoints.ts";
 import { findEntry, insertEntry } from "./journal-entries.ts";
 import { findNewest } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { foundById, insertRun } from "./start.ts";
 
 export function applyFork(tx: Tx, { run, origin, data, checkpoint, settled }: ForkWrite): ForkOutcome {

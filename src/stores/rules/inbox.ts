@@ -4,7 +4,7 @@
 // numbers are dense.
 
 import { hasEnded, isCancel, TurnDue, type Arrival, type RunNumber, type RunStatus } from "../../kernel/index.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { startCancelled, START_ITEM } from "./pending-start.ts";
 import { isMovable } from "./run-rows.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
 import type { ItemKind } from "../rows/tables.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 export function kindOf(name: string): "task" | "node" {
   return isNodeRoute(name) ? "node" : "task";

@@ -15,7 +15,7 @@ import {
   type RunStatus,
 } from "../../kernel/index.ts";
 import { appendToInbox } from "./inbox.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { NEW_RUN, newestStatus } from "./run-rows.ts";
 import { nextRun } from "./start.ts";
 import { deleteRun } from "./sweep.ts";

@@ -19,7 +19,7 @@ import type { Rows } from "../rows/rows.ts";
 import { columnsOf } from "../rows/tables.ts";
 import { insertEntry } from "./journal-entries.ts";
 import { NEW_RUN, RUN_COLUMNS, recordOf, tagsOf } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { insertTags, nextRun } from "./start.ts";
 
 /** Runs before the rows of the old generation are cleared. Messages after `read` are unread and move to the new one. */

@@ -17,7 +17,7 @@ import {
 } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
 import { findEntry } from "./journal-entries.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { firstGeneration } from "./streams.ts";
 
 const SEQ = ["seq"] as const;

@@ -20,23 +20,17 @@ import {
   type QueueSlot,
   type NewRun,
   type RunNumber,
-  type RunStatus,
 } from "../../kernel/index.ts";
 import { startItemName } from "./backlog.ts";
-import {
-  freeSlot,
-  QueueLimiter,
-  hasDueRateGates,
-  openRateGates,
-  type QueuedItem,
-} from "./queue-limiter.ts";
+import { dueRateGates, freeSlot, hasDueRateGates, LIMITS, openRateGates, QueueLimiter } from "./queue-limiter.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import { insertDeadline, insertRow } from "./items.ts";
 import type { RunRow } from "./run-rows.ts";
 import { insertTags } from "./start.ts";
-import type { Statements, Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 export const START_ITEM = "Start";
+const PEEK = { peek: true } as const;
 
 /** pending-start.B1 */
 export function insertPendingStart(
@@ -96,33 +90,31 @@ function makeDue({ rows, now }: Tx, run: RunNumber): void {
   rows.set("journal", [run, 1], { at: now });
 }
 
-interface Candidate extends QueuedItem {
-  readonly priority: number;
-  readonly availableAt: number;
-}
+const CANDIDATE = ["run", "item", "priority", "available_at", "queue", "key"] as const;
+const STATUS = ["status"] as const;
 
 export function applyAdmit(tx: Tx, { definitions, limit }: AdmitWrite): AdmitOutcome {
-  const { sql, now } = tx;
-  openRateGates(tx);
-  const limiter = new QueueLimiter(sql, now, "start");
+  const { rows, now } = tx;
+  const limiter = new QueueLimiter(rows, now, "start");
   const names = startItemNames(definitions);
+  const gates = dueRateGates(tx);
+  if (rows.isConcurrent) lockCandidates(rows, limiter, names, limit);
+  openRateGates(tx, gates);
   const runs: RunNumber[] = [];
   for (let mayFindMore = true; mayFindMore && runs.length < limit;) {
     const candidates = limiter
       .findOpenQueues(names)
-      .flatMap(({ queue, name }) => {
-        const most = Math.min(limit - runs.length, limiter.room(queue));
-        return sql.readyItemsInQueue.all("start", queue, name, most) as unknown as Candidate[];
-      })
-      .sort((a, b) => b.priority - a.priority || a.availableAt - b.availableAt || a.run - b.run)
+      .flatMap(({ queue, name }) => readyStarts(rows, queue, name, Math.min(limit - runs.length, limiter.room(queue))))
+      .sort((a, b) => b.priority - a.priority || a.available_at - b.available_at || a.run - b.run)
       .slice(0, limit - runs.length);
-    mayFindMore = candidates.length > 0;
-    for (const candidate of candidates) {
-      const { run } = candidate;
-      const row = sql.runSummary.get(run) as { status: RunStatus } | undefined;
-      if (row === undefined || hasEnded(row.status)) sql.deleteItem.run(run, START_ITEM);
-      else if (limiter.admit(candidate)) {
-        sql.admitRun.run(run);
+    // A guess may not change the item, which is then found again.
+    mayFindMore = candidates.length > 0 && !rows.isGuess;
+    for (const { run, item, queue, key } of candidates) {
+      lockStart(rows, run);
+      const row = rows.get("runs", [run], STATUS);
+      if (row === undefined || hasEnded(row.status)) rows.drop("queue", [run, START_ITEM]);
+      else if (queue !== null && limiter.admit({ run, item, queue, key })) {
+        rows.set("queue", [run, START_ITEM], { state: QueueItemState.admitted });
         makeDue(tx, run);
         runs.push(run);
       }
@@ -131,14 +123,38 @@ export function applyAdmit(tx: Tx, { definitions, limit }: AdmitWrite): AdmitOut
   return { runs, ...limiter.heldBack() };
 }
 
+function readyStarts(
+  rows: Rows,
+  queue: string,
+  name: string,
+  limit: number,
+): readonly Part<"queue", (typeof CANDIDATE)[number]>[] {
+  return rows.select("queue_lined", ["start", queue, name], CANDIDATE, { limit, peek: true });
+}
+
+/** Locks the runs of all candidates before their queues (remote.L1); the limits decide which of them are admitted. */
+function lockCandidates(rows: Rows, limiter: QueueLimiter, names: readonly string[], limit: number): void {
+  const candidates = limiter.findQueues(names).flatMap(({ queue, name }) => {
+    rows.first("queues", [queue], LIMITS, PEEK);
+    return readyStarts(rows, queue, name, limit);
+  });
+  rows.barrier();
+  for (const { run } of candidates) lockStart(rows, run);
+}
+
+function lockStart(rows: Rows, run: RunNumber): void {
+  rows.own("runs", [run]);
+  rows.own("queue", [run, START_ITEM]);
+}
+
 function startItemNames(definitions: readonly DefinitionVersion[]): readonly string[] {
   return definitions.map(({ name, version }) => startItemName(name, version));
 }
 
 /** Runs without a transaction. Undefined when there may be a run to admit. */
-export function idleAdmit(sql: Statements, now: number, write: AdmitWrite): AdmitOutcome | undefined {
-  const limiter = new QueueLimiter(sql, now, "start");
-  if (hasDueRateGates(sql, now) || limiter.findOpenQueues(startItemNames(write.definitions)).length > 0)
+export function idleAdmit(rows: Rows, now: number, write: AdmitWrite): AdmitOutcome | undefined {
+  const limiter = new QueueLimiter(rows, now, "start", true);
+  if (hasDueRateGates(rows, now) || limiter.findOpenQueues(startItemNames(write.definitions)).length > 0)
     return undefined;
   return { runs: [], ...limiter.heldBack() };
 }

@@ -10,7 +10,7 @@
 import type { EpochMs } from "../../base/index.ts";
 import type { PruneOptions, RunNumber } from "../../kernel/index.ts";
 import type { Part, Rows, RowSession } from "../rows/rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { deleteRun, sweepLeftovers } from "./sweep.ts";
 
 const WHAT = "Pruning";

@@ -4,13 +4,17 @@
 // queue-limiter.G2. An item whose key has no free slot is parked. No claim reads it again before the key may have one: every write
 //   that removes an item with a key frees the key's slot, and a rate that holds a key back has a rate gate with the time it opens.
 // queue-limiter.G3. Unparking too many items is harmless: the next claim parks them again.
+// queue-limiter.G4. Parked items, `begun` and `lanes` change under the lock of the queue's row. A claim that cannot lock the row
+//   treats the queue as full: another claim is using it.
+// queue-limiter.G5. A queue without a row has no limits, so none of its items was ever parked.
 
 import { invariant, type EpochMs } from "../../base/index.ts";
-import type { QueueLimits, StoredLimit, ThrottledWork } from "../../kernel/index.ts";
-import type { Statements, Tx } from "./statements.ts";
+import { QueueItemState, type QueueLimits, type StoredLimit, type ThrottledWork } from "../../kernel/index.ts";
+import type { Part, Rows } from "../rows/rows.ts";
+import type { ItemKind, SlotKind } from "../rows/tables.ts";
+import type { Tx } from "./transaction.ts";
 
-/** What holds a slot: a task, or a run from its start to its end. */
-export type SlotKind = "task" | "start";
+export type { SlotKind } from "../rows/tables.ts";
 
 export interface QueuedItem {
   readonly run: number;
@@ -19,16 +23,24 @@ export interface QueuedItem {
   readonly key: string | null;
 }
 
-interface QueueRoom {
-  readonly limits: QueueLimits;
-  readonly paused: boolean;
+/** What a limit still admits. */
+interface Room {
   /** How many more items the concurrency limit admits. */
   slots: number;
   /** How many more items the rate limit admits. */
   allowance: number;
+  /** When the rate admits more than now. */
+  opensAt: EpochMs | undefined;
+  /** How many items were admitted at the time of this transaction, by the rate's row for it. */
+  admitted: number;
 }
 
-interface SlotKey {
+interface QueueRoom extends Room {
+  readonly limits: QueueLimits;
+  readonly paused: boolean;
+}
+
+export interface SlotKey {
   readonly kind: SlotKind;
   readonly queue: string;
   readonly key: string;
@@ -37,49 +49,66 @@ interface SlotKey {
 
 /** The key of rows about a queue as a whole. */
 const WHOLE_QUEUE = "";
+/** The text of limits that limit nothing. */
+const UNLIMITED = "{}";
+const NO_LIMITS: QueueLimits = {};
+const FULL: Room = { slots: 0, allowance: 0, opensAt: undefined, admitted: 0 };
+/** A limit that makes a poll read everything that a limit may need. */
+const ANY_LIMIT: StoredLimit = { concurrency: 1, rate: { limit: 1, perMs: 1 } };
 /** How many items one transaction parks. */
 const MAX_PARKED = 1_000;
 export const MAX_RATE_GATES = 1_000;
+/** How many expired rows of `begun` are deleted for a new one, and how many a remote store reads ahead. */
+const EXPIRED_AT_ONCE = 20;
+const EXPIRED_AHEAD = 200;
+
+export const LIMITS = ["limits", "paused"] as const;
+const QUEUE_AND_NAME = ["queue", "name"] as const;
+const RATE_USE = ["until", "count"] as const;
+const RATE_USE_KEY = ["kind", "queue", "key", "until"] as const;
+const OPENS_AT = ["opens_at"] as const;
+const RATE_GATE = ["kind", "queue", "key"] as const;
+const ITEM_KEY = ["run", "item"] as const;
+const PEEK = { peek: true } as const;
 
 export class QueueLimiter {
-  readonly #sql: Statements;
+  readonly #rows: Rows;
   readonly #now: EpochMs;
   readonly #kind: SlotKind;
+  readonly #isPoll: boolean;
   readonly #rooms = new Map<string, QueueRoom>();
   #parked = 0;
   #hasThrottled = false;
+  #hasExpiredRateUse = true;
 
-  constructor(sql: Statements, now: EpochMs, kind: SlotKind) {
-    this.#sql = sql;
+  /** `isPoll`: there is no transaction, so no lock has to be taken before the room is read. */
+  constructor(rows: Rows, now: EpochMs, kind: SlotKind, isPoll = false) {
+    this.#rows = rows;
     this.#now = now;
     this.#kind = kind;
+    this.#isPoll = isPoll;
   }
 
-  /** The queues with ready items of the wanted names and with room for them: one seek per queue and name. */
+  /** The queues with ready items of the wanted names, one seek per queue and name. */
+  findQueues(wanted: readonly string[]): readonly { readonly queue: string; readonly name: string }[] {
+    const found = this.#rows.distinct("queue_lined", [this.#kind], QUEUE_AND_NAME);
+    if (found.length === 0) return [];
+    const names = new Set(wanted);
+    return found.flatMap(({ queue, name }) => (queue !== null && names.has(name) ? [{ queue, name }] : []));
+  }
+
+  /** As `findQueues`, with room for these items. */
   findOpenQueues(wanted: readonly string[]): readonly { readonly queue: string; readonly name: string }[] {
-    const open: { queue: string; name: string }[] = [];
-    let names: ReadonlySet<string> | undefined;
-    for (let queue = this.#nextQueue(""); queue !== undefined; queue = this.#nextQueue(queue))
-      for (let name = this.#nextName(queue, ""); name !== undefined; name = this.#nextName(queue, name)) {
-        names ??= new Set(wanted);
-        if (!names.has(name)) continue;
-        if (this.hasRoom(queue)) open.push({ queue, name });
-        else this.#hasThrottled = true;
-      }
-    return open;
-  }
-
-  #nextQueue(after: string): string | undefined {
-    return (this.#sql.nextQueue.get(this.#kind, after) as { queue: string } | undefined)?.queue;
-  }
-
-  #nextName(queue: string, after: string): string | undefined {
-    return (this.#sql.nextNameInQueue.get(this.#kind, queue, after) as { name: string } | undefined)?.name;
+    return this.findQueues(wanted).filter(({ queue }) => {
+      const hasRoom = this.hasRoom(queue);
+      if (!hasRoom) this.#hasThrottled = true;
+      return hasRoom;
+    });
   }
 
   hasRoom(queue: string): boolean {
-    const { paused, slots, allowance } = this.#roomOf(queue);
-    return !paused && slots > 0 && allowance > 0 && this.#parked < MAX_PARKED;
+    const room = this.#roomOf(queue);
+    return !room.paused && !isFull(room) && this.#parked < MAX_PARKED;
   }
 
   /** How many more items the queue admits. */
@@ -95,49 +124,65 @@ export class QueueLimiter {
   }
 
   #readRoom(queue: string): QueueRoom {
-    const row = this.#sql.queueLimits.get(queue) as { limits: string; paused: number } | undefined;
-    const limits = row === undefined ? {} : (JSON.parse(row.limits) as QueueLimits);
-    return { limits, paused: row?.paused === 1, ...this.#roomLeft(limits, queue, WHOLE_QUEUE) };
+    const rows = this.#rows;
+    const row = rows.get("queues", [queue], LIMITS);
+    // A transaction reads the rest once it knows the limits, with or after the lock.
+    if (row === undefined && rows.isGuess && this.#isPoll) this.#roomLeft(ANY_LIMIT, queue, WHOLE_QUEUE);
+    if (row === undefined || row.limits === UNLIMITED)
+      return { limits: NO_LIMITS, paused: row?.paused === 1, ...this.#roomLeft(NO_LIMITS, queue, WHOLE_QUEUE) };
+    const limits = limitsOf(row);
+    // queue-limiter.G4
+    if (row.paused === 1 || !rows.own("queues", [queue])) return { limits, paused: true, ...FULL };
+    return { limits, paused: false, ...this.#roomLeft(limits, queue, WHOLE_QUEUE) };
   }
 
-  #roomLeft({ concurrency, rate }: StoredLimit, queue: string, key: string): { slots: number; allowance: number } {
-    let slots = Number.POSITIVE_INFINITY;
-    let allowance = Number.POSITIVE_INFINITY;
-    if (concurrency !== undefined) slots = concurrency - this.#usedSlots(queue, key);
-    if (rate !== undefined) allowance = rate.limit - this.#rateUse(queue, key).count;
-    return { slots, allowance };
-  }
-
-  #usedSlots(queue: string, key: string): number {
-    const row =
-      key === WHOLE_QUEUE
-        ? this.#sql.countBusyInQueue.get(this.#kind, queue)
-        : this.#sql.countBusyInKey.get(this.#kind, queue, key);
-    return (row as { count: number }).count;
-  }
-
-  #rateUse(queue: string, key: string): { count: number; until: EpochMs | undefined } {
-    const row = this.#sql.rateUse.get(this.#kind, queue, key, this.#now) as {
-      count: number | null;
-      until: number | null;
+  #roomLeft({ concurrency, rate }: StoredLimit, queue: string, key: string): Room {
+    const rows = this.#rows;
+    const kind = this.#kind;
+    const room: Room = {
+      slots: Number.POSITIVE_INFINITY,
+      allowance: Number.POSITIVE_INFINITY,
+      opensAt: undefined,
+      admitted: 0,
     };
-    return { count: row.count ?? 0, until: row.until ?? undefined };
+    if (concurrency !== undefined)
+      room.slots = concurrency - rows.count("queue_busy", key === WHOLE_QUEUE ? [kind, queue] : [kind, queue, key]);
+    if (rate !== undefined) {
+      const uses = rows.select("begun", [kind, queue, key], RATE_USE, { after: this.#now });
+      let used = 0;
+      for (const { until, count } of uses) {
+        used += count;
+        if (until === this.#now + rate.perMs) room.admitted = count;
+      }
+      room.allowance = rate.limit - used;
+      room.opensAt = uses[0]?.until;
+    }
+    return room;
+  }
+
+  /** Undefined when the queue has no limits per key, or the item no key. */
+  #keyRoomOf({ queue, key }: Pick<QueuedItem, "queue" | "key">): Room | undefined {
+    const { perKey } = this.#roomOf(queue).limits;
+    if (perKey === undefined || key === null) return undefined;
+    // Parking the item may need the key's rate gate.
+    if (this.#rows.isGuess && perKey.rate !== undefined) this.#rows.get("lanes", [this.#kind, queue, key], OPENS_AT);
+    return this.#roomLeft(perKey, queue, key);
   }
 
   /** As `admit`, but never parks the item. */
   admitSuspect(item: QueuedItem): boolean {
-    if (!this.canAdmit(item)) return false;
-    this.recordAdmission(item);
+    if (!this.hasRoom(item.queue)) return false;
+    const keyRoom = this.#keyRoomOf(item);
+    if (keyRoom !== undefined && isFull(keyRoom)) return false;
+    this.#recordAdmission(item, keyRoom);
     return true;
   }
 
   /** Whether the limits admit a suspect now. */
-  canAdmit({ queue, key }: Pick<QueuedItem, "queue" | "key">): boolean {
-    if (!this.hasRoom(queue)) return false;
-    const { perKey } = this.#roomOf(queue).limits;
-    if (perKey === undefined || key === null) return true;
-    const { slots, allowance } = this.#roomLeft(perKey, queue, key);
-    return slots > 0 && allowance > 0;
+  canAdmit(item: Pick<QueuedItem, "queue" | "key">): boolean {
+    if (!this.hasRoom(item.queue)) return false;
+    const keyRoom = this.#keyRoomOf(item);
+    return keyRoom === undefined || !isFull(keyRoom);
   }
 
   /** Admits an item, which the caller then claims at once; or parks the item when its key has no room. */
@@ -146,98 +191,149 @@ export class QueueLimiter {
       this.#hasThrottled = true;
       return false;
     }
-    const { perKey } = this.#roomOf(item.queue).limits;
-    if (perKey !== undefined && item.key !== null && !this.#admitKey(item, item.key, perKey)) return false;
-    this.recordAdmission(item);
+    const keyRoom = this.#keyRoomOf(item);
+    if (keyRoom !== undefined && isFull(keyRoom)) {
+      this.#park(item, keyRoom);
+      return false;
+    }
+    this.#recordAdmission(item, keyRoom);
     return true;
   }
 
-  #admitKey(item: QueuedItem, key: string, perKey: StoredLimit): boolean {
-    const { slots, allowance } = this.#roomLeft(perKey, item.queue, key);
-    if (slots > 0 && allowance > 0) return true;
-    const { changes } = this.#sql.parkItem.run(item.run, item.item);
-    invariant(changes === 1, "A ready item must have a row to park.");
+  #park({ run, item, queue, key }: QueuedItem, { allowance, opensAt }: Room): void {
+    const rows = this.#rows;
+    const isChanged = rows.change("queue", [run, item], { state: QueueItemState.parked });
+    invariant(isChanged, "A ready item must have a row to park.");
     this.#parked += 1;
     this.#hasThrottled = true;
-    const { until } = this.#rateUse(item.queue, key);
     // A key without a free slot needs no rate gate: the write that removes one of its items unparks the next.
-    if (allowance <= 0 && until !== undefined) this.#sql.insertRateGate.run(this.#kind, item.queue, key, until);
-    return false;
+    if (key === null || allowance > 0 || opensAt === undefined) return;
+    const gate = { kind: this.#kind, queue, key, opens_at: opensAt };
+    if (!rows.add("lanes", gate)) rows.set("lanes", [this.#kind, queue, key], { opens_at: opensAt });
   }
 
   /** Counts an admitted item. */
-  recordAdmission({ queue, key }: QueuedItem): void {
+  #recordAdmission({ queue, key }: QueuedItem, keyRoom: Room | undefined): void {
     const room = this.#roomOf(queue);
     room.slots -= 1;
     room.allowance -= 1;
     const { rate, perKey } = room.limits;
-    if (rate !== undefined) this.#addRateUse(queue, WHOLE_QUEUE, rate.perMs);
-    if (perKey?.rate !== undefined && key !== null) this.#addRateUse(queue, key, perKey.rate.perMs);
+    if (rate !== undefined) this.#addRateUse(room, queue, WHOLE_QUEUE, rate.perMs);
+    if (perKey?.rate !== undefined && key !== null && keyRoom !== undefined)
+      this.#addRateUse(keyRoom, queue, key, perKey.rate.perMs);
   }
 
-  #addRateUse(queue: string, key: string, perMs: number): void {
-    this.#sql.addRateUse.run(this.#kind, queue, key, this.#now + perMs);
-    this.#sql.deleteExpiredRateUse.run(this.#now);
+  #addRateUse(room: Room, queue: string, key: string, perMs: number): void {
+    const until = this.#now + perMs;
+    const count = (room.admitted += 1);
+    room.opensAt ??= until;
+    if (count > 1) return this.#rows.set("begun", [this.#kind, queue, key, until], { count });
+    this.#rows.insert("begun", { kind: this.#kind, queue, key, until, count });
+    this.#deleteExpiredRateUse();
+  }
+
+  /** Rows that no rate counts any more. More of them are deleted than inserted, so that they do not accumulate. */
+  #deleteExpiredRateUse(): void {
+    if (!this.#hasExpiredRateUse) return;
+    const span = { upTo: this.#now, limit: EXPIRED_AT_ONCE, ahead: EXPIRED_AHEAD } as const;
+    const expired = this.#rows.select("begun_until", [], RATE_USE_KEY, span);
+    for (const { kind, queue, key, until } of expired) this.#rows.drop("begun", [kind, queue, key, until]);
+    this.#hasExpiredRateUse = expired.length === EXPIRED_AT_ONCE;
   }
 
   /** Whether the limits hold work back, and when they may admit more. */
   heldBack(): ThrottledWork {
-    let nextAt = this.#parked >= MAX_PARKED ? this.#now : nextRateGate(this.#sql);
-    for (const [queue, { allowance, paused }] of this.#rooms) {
-      const until = allowance <= 0 && !paused ? this.#rateUse(queue, WHOLE_QUEUE).until : undefined;
-      if (until !== undefined && (nextAt === undefined || until < nextAt)) nextAt = until;
-    }
-    return { nextAt, held: this.#hasThrottled || this.#sql.hasParked.get(this.#kind) !== undefined };
+    let nextAt = this.#parked >= MAX_PARKED ? this.#now : nextRateGate(this.#rows);
+    for (const { allowance, paused, opensAt } of this.#rooms.values())
+      if (allowance <= 0 && !paused && opensAt !== undefined && (nextAt === undefined || opensAt < nextAt))
+        nextAt = opensAt;
+    return { nextAt, held: this.#hasThrottled || this.#hasParked() };
+  }
+
+  #hasParked(): boolean {
+    return this.#rows.first("queue_parked", [this.#kind], ITEM_KEY, PEEK) !== undefined;
   }
 }
 
-function nextRateGate(sql: Statements): EpochMs | undefined {
-  return (sql.nextRateGate.get() as { at: number | null }).at ?? undefined;
+function isFull({ slots, allowance }: Room): boolean {
+  return slots <= 0 || allowance <= 0;
+}
+
+function limitsOf({ limits }: { readonly limits: string }): QueueLimits {
+  return JSON.parse(limits) as QueueLimits;
+}
+
+function nextRateGate(rows: Rows): EpochMs | undefined {
+  return rows.first("lanes_opening", [], OPENS_AT)?.opens_at;
 }
 
 /** Whether a rate gate has opened: a claim must unpark its key. */
-export function hasDueRateGates(sql: Statements, now: EpochMs): boolean {
-  const at = nextRateGate(sql);
+export function hasDueRateGates(rows: Rows, now: EpochMs): boolean {
+  const at = nextRateGate(rows);
   return at !== undefined && at <= now;
 }
 
+type RateGate = Part<"lanes", (typeof RATE_GATE)[number]>;
+
+/** The rate gates that have opened, without locks. */
+export function dueRateGates({ rows, now }: Tx): readonly RateGate[] {
+  return rows.select("lanes_opening", [], RATE_GATE, { upTo: now, limit: MAX_RATE_GATES, peek: true });
+}
+
 /** queue-limiter.G2. Unparks items of keys whose rate admits more. */
-export function openRateGates({ sql, now }: Tx): void {
-  for (const { kind, queue, key } of sql.dueRateGates.all(now, MAX_RATE_GATES) as unknown as SlotKey[]) {
-    sql.deleteRateGate.run(kind, queue, key);
-    const row = sql.queueLimits.get(queue) as { limits: string } | undefined;
-    const { perKey } = JSON.parse(row?.limits ?? "{}") as QueueLimits;
+export function openRateGates({ rows }: Tx, gates: readonly RateGate[]): void {
+  for (const { kind, queue, key } of gates) {
+    // queue-limiter.G4
+    if (!rows.own("queues", [queue])) continue;
+    rows.drop("lanes", [kind, queue, key]);
+    const row = rows.get("queues", [queue], LIMITS);
+    const { perKey } = row === undefined ? NO_LIMITS : limitsOf(row);
     // One more than the rate admits: that one is parked again and inserts the next rate gate.
-    sql.unparkItems.run(kind, queue, key, (perKey?.rate?.limit ?? MAX_RATE_GATES) + 1);
+    unpark(rows, kind, queue, key, (perKey?.rate?.limit ?? MAX_RATE_GATES) + 1);
   }
+}
+
+function unpark(rows: Rows, kind: SlotKind, queue: string, key: string, limit: number): void {
+  // queue-limiter.G4, queue-limiter.G5
+  if (!rows.own("queues", [queue])) return;
+  // Further ahead: the list may remove more items of this key, some of them parked ones.
+  const parked = rows.select("queue_parked", [kind, queue, key], ITEM_KEY, { limit, ahead: limit * 2 + 2 });
+  for (const { run, item } of parked) rows.set("queue", [run, item], { state: QueueItemState.ready });
 }
 
 /** queue-limiter.G2. Unparks the next item after one item with this key was removed. */
 export function freeSlot(
-  { sql }: Tx,
+  { rows }: Tx,
   kind: SlotKind,
   { queue, key }: { readonly queue: string | null; readonly key?: string | null },
 ): void {
-  if (queue !== null && key !== undefined && key !== null) sql.unparkItems.run(kind, queue, key, 1);
+  if (queue !== null && key !== undefined && key !== null) unpark(rows, kind, queue, key, 1);
 }
 
-/** queue-limiter.G2. For a write that removes many rows: read before it, freed after it, as many as there were (queue-limiter.G3). */
-export function slotsOfRun({ sql }: Tx, run: number): readonly SlotKey[] {
-  return sql.keysOfRun.all(run) as unknown as SlotKey[];
+/** queue-limiter.G2. The slots of these items: for a write that removes many, which frees as many afterwards (queue-limiter.G3). */
+export function slotKeysOf(
+  items: readonly { readonly kind: ItemKind; readonly queue: string | null; readonly key: string | null }[],
+): readonly SlotKey[] {
+  const slots = new Map<string, SlotKey>();
+  for (const { kind, queue, key } of items) {
+    if (kind === "timer" || queue === null || key === null) continue;
+    const text = JSON.stringify([kind, queue, key]);
+    slots.set(text, { kind, queue, key, count: (slots.get(text)?.count ?? 0) + 1 });
+  }
+  return [...slots.values()];
 }
 
-export function slotsOfWorker({ sql }: Tx, worker: number): readonly SlotKey[] {
-  return sql.keysOfWorker.all(worker) as unknown as SlotKey[];
+export function freeSlots({ rows }: Tx, keys: readonly SlotKey[]): void {
+  for (const { kind, queue, key, count } of keys) unpark(rows, kind, queue, key, count);
 }
 
-export function freeSlots({ sql }: Tx, keys: readonly SlotKey[]): void {
-  for (const { kind, queue, key, count } of keys) sql.unparkItems.run(kind, queue, key, count);
-}
+const KINDS: readonly SlotKind[] = ["task", "start"];
 
 /** Unparks every item of a queue whose limits have changed. */
-export function unparkQueue({ sql }: Tx, queue: string): void {
-  for (const kind of ["task", "start"] as const) {
-    sql.unparkQueue.run(kind, queue);
-    sql.deleteRateGates.run(kind, queue);
+export function unparkQueue({ rows }: Tx, queue: string): void {
+  for (const kind of KINDS) {
+    for (const { run, item } of rows.select("queue_parked", [kind, queue], ITEM_KEY))
+      rows.set("queue", [run, item], { state: QueueItemState.ready });
+    rows.clear("lanes", [kind, queue], {});
   }
 }

@@ -41,7 +41,11 @@ export function recordOf(rows: Rows, row: RunRow): RunRecord {
   return taggedRecord(row, tagsOf(rows, row.run));
 }
 
-export function taggedRecord(row: RunRow, tags: readonly string[]): RunRecord {
+/** Rows of lists have no evidence. */
+export function taggedRecord(
+  row: Omit<RunRow, "evidence"> & Partial<Pick<RunRow, "evidence">>,
+  tags: readonly string[],
+): RunRecord {
   return {
     run: row.run,
     id: row.id,

@@ -19,7 +19,7 @@ import { columnsOf, type RowOf } from "../rows/tables.ts";
 import { appendToInbox } from "./inbox.ts";
 import { newestStatus } from "./run-rows.ts";
 import { applyStart } from "./start.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 type ScheduleRow = RowOf<"schedules">;
 

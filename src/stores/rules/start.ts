@@ -23,7 +23,7 @@ import { insertDeadline } from "./items.ts";
 import { findEntry, insertEntry } from "./journal-entries.ts";
 import { findNewest, NEW_RUN, recordOf, type RunRow } from "./run-rows.ts";
 import type { Rows } from "../rows/rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 export function applyStart(tx: Tx, write: StartWrite): StartOutcome {
   const joined = joinOther(tx, write);

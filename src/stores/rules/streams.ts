@@ -2,7 +2,7 @@
 
 import type { Chunk, NewChunk, RunNumber } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 interface Ends {
   /** The highest offset. */

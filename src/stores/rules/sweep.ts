@@ -9,7 +9,7 @@ import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import type { SlotKind } from "../rows/tables.ts";
 import { freeSlots } from "./queue-limiter.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 
 /** How many rows of one table a transaction deletes. `sweepLeftovers` deletes the rest. */
 const SWEEP_LIMIT = 1_000;

@@ -20,7 +20,7 @@ import {
 import type { Part, Rows } from "../rows/rows.ts";
 import { freeSlots } from "./queue-limiter.ts";
 import { isMovable, NO_TURN, returnedTurn } from "./run-rows.ts";
-import type { Tx } from "./statements.ts";
+import type { Tx } from "./transaction.ts";
 import { hasOldIds, slotKeysOf, sweepLeftovers, sweepOldIds } from "./sweep.ts";
 
 /**

@@ -3,7 +3,7 @@
 
 import type { Backlog, QueueState } from "../../kernel/index.ts";
 import { backlogOf, queueStates, type QueueCount, type QueueRow, type ClaimableCount } from "../rules/backlog.ts";
-import type { Statement } from "../rules/statements.ts";
+import type { StatementSync as Statement } from "node:sqlite";
 import type { Statements } from "./statements.ts";
 
 const KINDS = ["task", "start"] as const;

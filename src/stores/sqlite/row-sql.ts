@@ -3,11 +3,16 @@
 // Payloads are bound as text, and SQLite casts them to blobs: no Buffer is made per row. `indexed by` turns a plan that would scan
 // the table into an error. `limit +?`: SQLite plans a statement again at every call whose limit is a bare parameter, which takes
 // about 6 µs.
+//
+// row-sql.Q1. With a codec, payloads pass through two SQL functions (sqlite-payload-cipher.ts), which are called with the payload's
+//   place (`PAYLOADS`). A JavaScript number is bound as a double, whose text would be "3.0": it is cast to an integer first.
+// row-sql.Q2. A payload is encoded with the place that its row has after the statement.
 
+import { invariant } from "../../base/index.ts";
 import type { PathInfo, Test } from "../rows/indexes.ts";
 import { columnsOf, columnType, keyColumns, PAYLOADS, type TableName } from "../rows/tables.ts";
 
-/** Whether payloads pass through the codec's SQL functions (sqlite-payload-cipher.Y2). */
+/** Whether payloads pass through the codec's SQL functions (row-sql.Q1). */
 export type WithCodec = boolean;
 
 const quoted = (column: string): string => `"${column}"`;
@@ -28,13 +33,20 @@ export function storedColumns(table: TableName): readonly string[] {
 
 // ── payloads ──
 
-/** The arguments that tell the codec which payload it has. `of`: the SQL of a column of its row. */
-function payloadPlace(table: TableName, of: (column: string) => string): string {
+/** row-sql.Q1. The arguments that tell the codec which payload it has. `of`: the SQL of a column of its row. */
+export function payloadArguments(
+  table: TableName,
+  of: (column: string) => string,
+): readonly [run: string, place: string, field: string] {
   const { field, place, form } = PAYLOADS[table]!;
   const run = (columnsOf(table) as readonly string[]).includes("run") ? of("run") : "0";
   const parts = place.map(of);
-  const text = form === "json" ? `json_array(${parts.join(", ")})` : parts.length === 0 ? "'0'" : parts.join(" || '/' || ");
-  return `${run}, ${text}, '${field}'`;
+  const path = parts.length === 0 ? "'0'" : parts.join(" || '/' || ");
+  return [run, form === "json" ? `json_array(${parts.join(", ")})` : path, literal(field)];
+}
+
+function payloadPlace(table: TableName, of: (column: string) => string): string {
+  return payloadArguments(table, of).join(", ");
 }
 
 function readColumn(table: TableName, column: string, withCodec: WithCodec): string {
@@ -66,7 +78,7 @@ function indexCondition(column: string, test: Test): string {
 function boundCondition(column: string, test: Test): string {
   const name = quoted(column);
   if (test === null || typeof test !== "object") return `${name} is ?`;
-  if ("not" in test) return `${name} is not ?`;
+  if ("not" in test) return test.not === null ? `${name} is not null` : `${name} <> ?`;
   if ("in" in test) return `${name} in (${test.in.map(() => "?").join(", ")})`;
   if ("above" in test) return `${name} > ?`;
   return "least" in test ? `${name} >= ?` : `${name} <= ?`;
@@ -74,7 +86,7 @@ function boundCondition(column: string, test: Test): string {
 
 export function valuesOf(test: Test): readonly unknown[] {
   if (test === null || typeof test !== "object") return [test];
-  if ("not" in test) return [test.not];
+  if ("not" in test) return test.not === null ? [] : [test.not];
   if ("in" in test) return test.in;
   if ("above" in test) return [test.above];
   return ["least" in test ? test.least : test.most];
@@ -83,6 +95,7 @@ export function valuesOf(test: Test): readonly unknown[] {
 /** Tells tests apart that need different text. */
 export function testShape(test: Test): string {
   if (test === null || typeof test !== "object") return "=";
+  if ("not" in test) return test.not === null ? "set" : "not";
   return "in" in test ? `in${test.in.length}` : Object.keys(test)[0]!;
 }
 
@@ -144,8 +157,10 @@ export function selectSql(
   return `select ${list} from ${sourceOf(path)}${whereText(where)}${order}${shape.limit ? " limit +?" : ""}`;
 }
 
-export function countSql(path: PathInfo, prefix: number, isLimited: boolean): string {
-  const from = `from ${sourceOf(path)}${whereText(conditionsOf(path, prefix))}`;
+/** Parameters: the prefix, the further tests, the limit. */
+export function countSql(path: PathInfo, prefix: number, also: SelectShape["also"], isLimited: boolean): string {
+  const tests = also.map(([column, test]) => boundCondition(column, test));
+  const from = `from ${sourceOf(path)}${whereText([...conditionsOf(path, prefix), ...tests])}`;
   return isLimited ? `select count(*) as count from (select 1 ${from} limit +?)` : `select count(*) as count ${from}`;
 }
 
@@ -167,28 +182,38 @@ export function distinctSql(path: PathInfo, prefix: number): string {
 /** Parameters: the stored columns. `taken`: the unique columns whose conflict is no error; "any": those of every unique index. */
 export function insertSql(table: TableName, withCodec: WithCodec, taken?: readonly string[] | "any"): string {
   const columns = storedColumns(table);
-  const parameter = (column: string): string => {
-    const place = `?${columns.indexOf(column) + 1}`;
-    return columnType(table, column) === "int" ? `cast(${place} as integer)` : place;
-  };
+  const parameter = (column: string): string => typedParameter(table, column, columns.indexOf(column) + 1);
   const place = withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, parameter) : "";
   const values = columns.map((column, at) => writeColumn(table, column, `?${at + 1}`, place));
   const conflict =
-    taken === undefined
-      ? ""
-      : ` on conflict ${taken === "any" ? "" : `(${taken.map(quoted).join(", ")}) `}do nothing`;
+    taken === undefined ? "" : ` on conflict ${taken === "any" ? "" : `(${taken.map(quoted).join(", ")}) `}do nothing`;
   return `insert into ${table} (${columns.map(quoted).join(", ")}) values (${values.join(", ")})${conflict}`;
 }
 
-/** Parameters: the values, the key, the expected values. */
+/** row-sql.Q1 */
+function typedParameter(table: TableName, column: string, number: number): string {
+  return columnType(table, column) === "int" ? `cast(?${number} as integer)` : `?${number}`;
+}
+
+/** row-sql.Q2. Parameters: the values, the key, the expected values. */
 export function updateSql(
   table: TableName,
   columns: readonly string[],
   expected: readonly string[],
   withCodec: WithCodec,
 ): string {
-  const place = withCodec && PAYLOADS[table] !== undefined ? payloadPlace(table, quoted) : "";
-  const sets = columns.map((column) => `${quoted(column)} = ${writeColumn(table, column, "?", place)}`);
+  const payload = PAYLOADS[table];
+  invariant(
+    payload === undefined ||
+      columns.includes(payload.column) ||
+      !payload.place.some((column) => columns.includes(column)),
+    "a payload moves to another place without being encoded again",
+    { table, columns },
+  );
+  const current = (column: string): string =>
+    columns.includes(column) ? typedParameter(table, column, columns.indexOf(column) + 1) : quoted(column);
+  const place = withCodec && payload !== undefined ? payloadPlace(table, current) : "";
+  const sets = columns.map((column, at) => `${quoted(column)} = ${writeColumn(table, column, `?${at + 1}`, place)}`);
   return `update ${table} set ${sets.join(", ")}${keyText(table, expected)}`;
 }
 

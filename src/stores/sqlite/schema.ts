@@ -22,11 +22,13 @@
 //   (run, seq) WITHOUT ROWID                 60k to 62k, 15k
 // A 64 MB cache (75k) and a WAL checkpoint every 10,000 pages (83k) were not faster, in one run each.
 
+import { UNHAPPY } from "../rows/indexes.ts";
+
 /** "Repr" in the header of the file identifies a Reprise database. */
 export const APPLICATION_ID = 0x52657072;
 
-/** The statuses people search for. The partial index and the listing must use the same text. */
-export const UNHAPPY = "status in ('paused', 'blocked', 'determinism_violation', 'failed')";
+/** The partial index and the listing must use the same text. */
+export const IS_UNHAPPY = `status in ('${UNHAPPY.join("', '")}')`;
 
 const FIRST = `
 create table meta (key text primary key, value text not null) strict, without rowid;
@@ -63,7 +65,7 @@ create index runs_due on runs (definition, priority desc) where turn_due = 1 and
 create index runs_suspect on runs (definition) where turn_due = 2;
 create index runs_held on runs (turn_worker) where turn_worker is not null;
 create index runs_by_definition on runs (definition);
-create index runs_unhappy on runs (status) where ${UNHAPPY};
+create index runs_unhappy on runs (status) where ${IS_UNHAPPY};
 create index runs_by_root on runs (root) where root <> run;
 
 create table tags (run integer not null, tag text not null, primary key (run, tag)) strict;

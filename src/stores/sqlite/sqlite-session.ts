@@ -21,7 +21,7 @@ import {
   type HistoryEvent,
 } from "../../kernel/index.ts";
 import { StoreClock } from "../rules/store-clock.ts";
-import type { Tx } from "../rules/statements.ts";
+import type { Tx } from "../rules/transaction.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
 import { checkFiles } from "./store-file.ts";
 import { connectSqlite, type ConnectOptions, type SqliteConnection } from "./sqlite-connection.ts";

@@ -54,7 +54,7 @@ import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
 import { readHistory, readHolders } from "../rules/run-holders.ts";
-import { listRuns } from "./list-runs.ts";
+import { listRuns } from "../rules/list-runs.ts";
 import { MEMORY } from "./store-file.ts";
 import type { Durability } from "./sqlite-connection.ts";
 import {
@@ -78,12 +78,13 @@ import {
   renewLease,
   type Reaped,
 } from "../rules/worker-leases.ts";
-import { rekey } from "./rekey.ts";
+import { rekeyFile } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
 import { readEmitted, readStream } from "../rules/streams.ts";
-import { SqliteThreads } from "./sqlite-threads.ts";
+import { rowSession, threadNumbers } from "./row-session.ts";
+import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./user-transaction.ts";
 
 export interface SqliteStoreOptions {
@@ -144,7 +145,7 @@ export class SqliteStore implements Store, ThreadStore {
   readonly kind = KIND;
 
   get "~threads"(): Threads {
-    return new SqliteThreads(this.#session);
+    return new RowThreads(rowSession(this.#session), threadNumbers);
   }
 
   transact(
@@ -182,9 +183,9 @@ export class SqliteStore implements Store, ThreadStore {
 
   /** sqlite-store.S3 */
   #pollWithoutTransaction(polls: readonly Write[]): Promise<readonly Outcome[] | undefined> {
-    return this.#session.read("Polling", (sql) => {
+    return this.#session.read("Polling", (_sql, rows) => {
       const now = this.now();
-      const outcomes = polls.map((poll) => idleOutcome(sql, now, poll));
+      const outcomes = polls.map((poll) => idleOutcome(rows, now, poll));
       return outcomes.every((outcome) => outcome !== undefined) ? outcomes : undefined;
     });
   }
@@ -240,7 +241,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#session.read("Listing runs", (_, rows) => listRuns(this.#session.connection.db, rows, filter));
+    return this.#session.read("Listing runs", (_, rows) => listRuns(rows, filter));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
@@ -363,7 +364,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
-    return rekey(this.#session, onProgress);
+    return rekeyFile(this.#session, onProgress);
   }
 
   info(): Promise<StoreInfo> {

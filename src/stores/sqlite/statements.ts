@@ -15,6 +15,7 @@ import {
 } from "../../kernel/index.ts";
 import type { SqlitePayloadCipher } from "./sqlite-payload-cipher.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
+import { statementWithCodec } from "./statement-payloads.ts";
 import { BACKLOG_SQL } from "./backlog-statements.ts";
 import { distinctScan } from "./distinct-scan.ts";
 import { FLOW_SQL } from "./flow-statements.ts";
@@ -30,7 +31,6 @@ import {
   TURN_IS_DUE,
 } from "./row-state-sql.ts";
 import { SCHEDULE_SQL } from "./schedule-statements.ts";
-import { THREAD_SQL } from "./thread-statements.ts";
 
 /** A run's row as `RunRow` names it, without its evidence: that can be large, and lists do not show it. */
 export const LISTED_COLUMNS = `run, id, generation, definition, kind, version, status, parent,
@@ -65,6 +65,7 @@ const END = `${MOVE_HEAD}, status = ?8, ended_at = ?9, unread = arrivals - ?3 + 
 
 const SQL = {
   begin: "begin immediate",
+  beginReading: "begin",
   commit: "commit",
   rollback: "rollback",
   dataVersion: "pragma data_version",
@@ -354,7 +355,6 @@ const SQL = {
   ...FLOW_SQL,
   ...SCHEDULE_SQL,
   ...OUTBOX_SQL,
-  ...THREAD_SQL,
 } as const;
 
 export type Statements = Prepared<keyof typeof SQL>;
@@ -373,7 +373,7 @@ const ARRAYS: ReadonlySet<keyof typeof SQL> = new Set<keyof typeof SQL>([
 
 export function prepareStatements(db: DatabaseSync, cipher: SqlitePayloadCipher | undefined): Statements {
   return prepared((name, text) => {
-    const statement = db.prepare(cipher?.textOf(name, text) ?? text);
+    const statement = db.prepare(cipher === undefined ? text : statementWithCodec(name, text));
     if (ARRAYS.has(name)) statement.setReturnArrays(true);
     return statement;
   });

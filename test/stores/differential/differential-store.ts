@@ -4,7 +4,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { leastNumberAt, type Outcome, type Store, type Write } from "../../../src/kernel/index.ts";
-import { prefetch } from "../../../src/stores/remote/prefetch.ts";
 import { columnsOf, columnType, SHARED } from "../../../src/stores/rows/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
@@ -32,32 +31,31 @@ import {
 import { readHolders } from "../../../src/stores/rules/run-holders.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
 import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
-import type { Statements } from "../../../src/stores/rules/statements.ts";
 import type { Rows } from "../../../src/stores/rows/rows.ts";
 import { inOrder, RowStore, type TableRows } from "./row-store.ts";
 
 /** The reads of the row store. */
-const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, sql: Statements, ...args: never[]) => unknown } = {
-  findRun: (rows, _now, _sql, id: string, generation?: number) => findRun(rows, id, generation),
+const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: never[]) => unknown } = {
+  findRun: (rows, _now, id: string, generation?: number) => findRun(rows, id, generation),
   countVersions: (rows) => countVersions(rows),
-  readJournal: (rows, _now, _sql, run: number, after: number, limit?: number) => readJournal(rows, run, after, limit),
-  readCheckpoints: (rows, _now, _sql, run: number, after: number, limit?: number) => readCheckpoints(rows, run, after, limit),
-  findCheckpoint: (rows, _now, _sql, run: number, step: number, whole: boolean) => findCheckpoint(rows, run, step, whole),
-  findLabeledCheckpoint: (rows, _now, _sql, run: number, label: string, step: number) =>
+  readJournal: (rows, _now, run: number, after: number, limit?: number) => readJournal(rows, run, after, limit),
+  readCheckpoints: (rows, _now, run: number, after: number, limit?: number) => readCheckpoints(rows, run, after, limit),
+  findCheckpoint: (rows, _now, run: number, step: number, whole: boolean) => findCheckpoint(rows, run, step, whole),
+  findLabeledCheckpoint: (rows, _now, run: number, label: string, step: number) =>
     findLabeledCheckpoint(rows, run, label, step),
-  readSteps: (rows, _now, _sql, run: number, after: number, upTo: number, limit?: number) => readSteps(rows, run, after, upTo, limit),
-  readInbox: (rows, _now, _sql, run: number, after: number) => readInbox(rows, run, after),
-  readStream: (rows, _now, _sql, run: number, stream: string, after: number, limit: number) =>
+  readSteps: (rows, _now, run: number, after: number, upTo: number, limit?: number) => readSteps(rows, run, after, upTo, limit),
+  readInbox: (rows, _now, run: number, after: number) => readInbox(rows, run, after),
+  readStream: (rows, _now, run: number, stream: string, after: number, limit: number) =>
     readStream(rows, run, stream, after, limit),
-  readEmitted: (rows, _now, _sql, run: number) => readEmitted(rows, run),
-  readInputs: (rows, _now, _sql, asked: Parameters<Store["readInputs"]>[0]) => readInputs(rows, asked),
-  readReadiness: (rows, _now, _sql, run: number) => readReadiness(rows, run),
-  readProgress: (rows, _now, _sql, runs: readonly number[]) => readProgress(rows, runs),
-  readItemTokens: (rows, _now, _sql, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(rows, items),
-  readItems: (rows, _now, _sql, run: number, items: readonly string[]) => readItems(rows, run, items),
-  findSchedule: (rows, _now, _sql, name: string) => findSchedule(rows, name),
-  listSchedules: (rows, _now, _sql, after: string, limit: number) => listSchedules(rows, after, limit),
-  dueSchedules: (rows, now, _sql, definitions: readonly string[], limit: number) =>
+  readEmitted: (rows, _now, run: number) => readEmitted(rows, run),
+  readInputs: (rows, _now, asked: Parameters<Store["readInputs"]>[0]) => readInputs(rows, asked),
+  readReadiness: (rows, _now, run: number) => readReadiness(rows, run),
+  readProgress: (rows, _now, runs: readonly number[]) => readProgress(rows, runs),
+  readItemTokens: (rows, _now, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(rows, items),
+  readItems: (rows, _now, run: number, items: readonly string[]) => readItems(rows, run, items),
+  findSchedule: (rows, _now, name: string) => findSchedule(rows, name),
+  listSchedules: (rows, _now, after: string, limit: number) => listSchedules(rows, after, limit),
+  dueSchedules: (rows, now, definitions: readonly string[], limit: number) =>
     findDueSchedules(rows, now, definitions, limit),
   listWorkers: (rows) => listWorkers(rows),
   readHeld: (rows, _now, _sql, worker: number) => readHeld(rows, worker),
@@ -104,7 +102,7 @@ export class DifferentialStore {
           this.alone(async () => {
             const answer: unknown = await value.apply(target, args);
             this.#load();
-            const same = await this.#rowStore.read((sql, _ws, rows) => read(rows, target.now(), sql, ...args));
+            const same = await this.#rowStore.read((rows) => read(rows, target.now(), ...args));
             assert.deepEqual(same, answer, `${String(name)} answers otherwise`);
             return answer;
           });
@@ -168,7 +166,7 @@ export class DifferentialStore {
       reap: async (self: number) => {
         this.#load();
         const now = store.now();
-        const isIdle = await this.#rowStore.read((_sql, _ws, rows) => hasNothingToReap(rows, now, self));
+        const isIdle = await this.#rowStore.read((rows) => hasNothingToReap(rows, now, self));
         const reaped = await store.reap(self);
         const same = await this.#rowStore.transact(now, (tx) => reap(tx, self));
         this.rounds = this.#rowStore.rounds;
@@ -190,13 +188,7 @@ export class DifferentialStore {
   }
 
   async #pollIdly(now: number, write: Write): Promise<Outcome | undefined> {
-    return this.#rowStore.read(
-      (sql, ws) => {
-        prefetch(ws, "read", now, write);
-        return idleOutcome(sql, now, write);
-      },
-      [write],
-    );
+    return this.#rowStore.read((rows) => idleOutcome(rows, now, write));
   }
 
   #load(): void {

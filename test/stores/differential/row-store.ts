@@ -2,14 +2,14 @@
 
 import { openSimBackend } from "../../simulation/store/sim-backend.ts";
 import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
-import { applyRules, applyWrites, applyWork, type ApplyResult } from "../../../src/stores/remote/apply-writes.ts";
+import { applyRules, applyWrites, type ApplyResult } from "../../../src/stores/remote/apply-writes.ts";
 import type { QueryResult, Connection, WireRow } from "../../../src/stores/remote/backend.ts";
 import { columnsOf, columnType, SHARED, TABLES, type TableName } from "../../../src/stores/rows/tables.ts";
-import { rowStatements, type AccessMode } from "../../../src/stores/remote/statements/row-statements.ts";
+import type { AccessMode } from "../../../src/stores/remote/locks.ts";
 import type { Rows } from "../../../src/stores/rows/rows.ts";
 import { ReadRows } from "../../../src/stores/remote/read-rows.ts";
 import { WorkingSet } from "../../../src/stores/remote/working-set.ts";
-import type { Statements, Tx } from "../../../src/stores/rules/statements.ts";
+import type { Tx } from "../../../src/stores/rules/transaction.ts";
 
 export type TableRows = Record<string, readonly Readonly<Record<string, unknown>>[]>;
 
@@ -53,30 +53,25 @@ export class RowStore {
     this.asked = [];
     return this.#commit((ws) =>
       applyRules(ws, (rows) =>
-        work({ rows, sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined }),
+        work({ rows, now, nextRun: undefined }),
       ),
     );
   }
 
-  async read<T>(
-    work: (sql: Statements, ws: WorkingSet, rows: Rows) => T,
-    writes: readonly Write[] = [],
-  ): Promise<T> {
+  async read<T>(work: (rows: Rows) => T): Promise<T> {
     const connection = await this.#open();
-    const ws = new WorkingSet();
     const rows = new ReadRows();
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const attempt = applyWork(ws, () => work(rowStatements(ws, "read", { writes }), ws, rows));
-      if (rows.isGuess) {
-        const queries = rows.takeMissing();
-        const found = await connection.read(queries);
-        queries.forEach((query, index) => rows.addResult(query, readable(query.table, found[index]!) as never));
-        continue;
+      let result: T | undefined;
+      try {
+        result = work(rows);
+      } catch (error) {
+        if (!rows.isGuess) throw error;
       }
-      if ("result" in attempt) return attempt.result;
-      const answers = await connection.read(attempt.queries);
-      for (const [index, query] of attempt.queries.entries())
-        ws.addResult(query, readable(query.table, answers[index]!));
+      if (!rows.isGuess) return result as T;
+      const queries = rows.takeMissing();
+      const found = await connection.read(queries);
+      queries.forEach((query, index) => rows.addResult(query, readable(query.table, found[index]!) as never));
     }
     throw new Error("no end of queries");
   }

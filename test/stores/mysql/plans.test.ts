@@ -14,6 +14,7 @@ import type { AnyRow } from "../../../src/stores/rows/tables.ts";
 import * as selections from "../../../src/stores/remote/statements/selections.ts";
 import { describeOn } from "../../servers/index.ts";
 import { createMysqlFixture, type MysqlFixture } from "./fixture.ts";
+import { listQuery } from "../list-queries.ts";
 import { itemRow, runRow } from "../rows.ts";
 
 const { equal, none, some } = selections;
@@ -31,8 +32,12 @@ const WALKS: readonly (readonly [name: string, index: string, query: Query])[] =
   ["heldIsolated", "runs_held", selections.heldIsolated(3)],
   ["newestOfId", "runs_by_id", selections.newestOfId("update", "run-7")],
   ["newestChild", "runs_by_id", selections.newestChild("update", "run-7", 3)],
-  ["byDefinition", "runs_by_definition", select("runs", [equal("definition", "shop")], [["run", "desc"]])],
-  ["unhappy", "runs_unhappy", select("runs", [equal("status", "failed")], [["run", "desc"]])],
+  ["listed by definition", "runs_by_definition", listQuery({ definition: "shop" })],
+  ["listed by definition before", "runs_by_definition", listQuery({ definition: "shop", before: 900 })],
+  ["listed by unhappy status", "runs_unhappy", listQuery({ statuses: ["failed"] })],
+  ["listed by unhappy statuses", "runs_unhappy", listQuery({ statuses: ["failed", "paused"], before: 900 })],
+  ["listed by tag", "tags_by_tag", listQuery({ tag: "even" })],
+  ["listed", "PRIMARY", listQuery({ before: 900 })],
   ["children", "runs_by_root", select("runs", [equal("root", 5), equal("parent", 5)], undefined)],
   ["newestRun", "PRIMARY", select("runs", [some("run")], [["run", "desc"]])],
   ["readyItems", "queue_open", selections.readyItems("skip", "pack", 50)],

@@ -50,6 +50,7 @@ import {
 } from "../../../src/stores/remote/statements/selections.ts";
 import { LEFTOVERS, oldIds } from "../../../src/stores/remote/statements/sweep.ts";
 import { describeOn, freshDatabase } from "../../servers/index.ts";
+import { listQuery } from "../list-queries.ts";
 import { itemRow, runRow } from "../rows.ts";
 
 const shapes = new Shapes("reprise");
@@ -207,30 +208,14 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; query: 
   },
 
   // lists
-  {
-    index: "runs_by_definition",
-    listed: true,
-    query: {
-      kind: "select",
-      table: "runs",
-      where: [equal("definition", "d"), { column: "run", is: "<", value: 9 }],
-      order: [["run", "desc"]],
-      limit: 50,
-      lock: "none",
-    },
-  },
-  {
-    index: "tags_by_tag",
-    listed: true,
-    query: {
-      kind: "select",
-      table: "tags",
-      where: [equal("tag", "x"), { column: "run", is: "<", value: 9 }],
-      order: [["run", "desc"]],
-      limit: 50,
-      lock: "none",
-    },
-  },
+  { index: "runs_by_definition", listed: true, query: listQuery({ definition: "d", before: 9 }) },
+  { index: "runs_by_definition", listed: true, query: listQuery({ definition: "d", kind: "graph", before: 9 }) },
+  { index: "runs_by_definition", listed: true, query: listQuery({ definition: "d", statuses: ["queued", "failed"] }) },
+  { index: "runs_unhappy", listed: true, query: listQuery({ statuses: ["failed"], before: 9 }) },
+  { index: "runs_unhappy", listed: true, query: listQuery({ statuses: ["failed", "paused"] }) },
+  { index: "runs_pkey", listed: true, query: listQuery({ statuses: ["queued", "failed"], kind: "graph" }) },
+  { index: "runs_pkey", listed: true, query: listQuery({ before: 9 }) },
+  { index: "tags_by_tag", listed: true, query: listQuery({ tag: "x", before: 9 }) },
 ];
 
 function lookup(table: "runs" | "queue", columns: readonly string[], key: readonly (number | string)[]): Query {

@@ -1,0 +1,172 @@
+// A rekey encodes every payload once, in transactions of bounded size, in every store.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { aesGcm, systemClock, systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
+import type { PayloadCipher } from "../../src/stores/payload-cipher.ts";
+import type { Backend } from "../../src/stores/remote/backend.ts";
+import { openMysqlBackend } from "../../src/stores/mysql/backend.ts";
+import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
+import { rowSession as remoteRows } from "../../src/stores/remote/row-session.ts";
+import { RemoteSession } from "../../src/stores/remote/session.ts";
+import type { Rows, RowSession, Tx } from "../../src/stores/rows/rows.ts";
+import type { RowOf } from "../../src/stores/rows/tables.ts";
+import { rekey } from "../../src/stores/rules/rekey.ts";
+import { rowSession } from "../../src/stores/sqlite/row-session.ts";
+import { SqliteSession } from "../../src/stores/sqlite/sqlite-session.ts";
+import { describeOn, freshDatabase } from "../servers/index.ts";
+import { SimServer } from "../simulation/store/sim-backend.ts";
+
+const keys = { one: Buffer.alloc(32, 1), two: Buffer.alloc(32, 2) };
+const OLD = aesGcm({ keys, current: "one" });
+const NEW = aesGcm({ keys, current: "two" });
+const ONLY_NEW = aesGcm({ keys: { two: keys.two }, current: "two" });
+
+interface Opened extends AsyncDisposable {
+  readonly session: RowSession;
+  readonly cipher: PayloadCipher | undefined;
+}
+
+type Open = (codec: PayloadCodec) => Promise<Opened>;
+
+const ports = { clock: systemClock, timers: systemTimers, random: systemRandom } as const;
+
+interface TestStore extends AsyncDisposable {
+  readonly open: Open;
+}
+
+async function sqlite(): Promise<TestStore> {
+  const folder = mkdtempSync(join(tmpdir(), "reprise-rekey-"));
+  const open: Open = async (codec) => {
+    const path = join(folder, "store.db");
+    const session = await SqliteSession.open({ ...ports, path, durability: "relaxed", migrate: true, codec });
+    const { cipher } = session.connection;
+    return { session: rowSession(session), cipher, [Symbol.asyncDispose]: () => session.close() };
+  };
+  return { open, [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
+}
+
+function openRemote(backend: () => Backend | Promise<Backend>): Open {
+  return async (codec) => {
+    const session = await RemoteSession.open(await backend(), { ...ports, durability: "full", codec });
+    return { session: remoteRows(session), cipher: session.cipher, [Symbol.asyncDispose]: () => session.close() };
+  };
+}
+
+async function simulated(): Promise<TestStore> {
+  const server = new SimServer("rc", () => systemClock.now());
+  return { open: openRemote(() => server.backend()), [Symbol.asyncDispose]: async () => undefined };
+}
+
+async function postgres(): Promise<TestStore> {
+  const database = await freshDatabase("postgres");
+  const open = openRemote(() => openPostgresBackend({ url: database.url }));
+  return { open, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() };
+}
+
+async function mysql(): Promise<TestStore> {
+  const { random, timers } = ports;
+  const database = await freshDatabase("mysql");
+  const open = openRemote(() => openMysqlBackend({ url: database.url, random, timers, durability: "full" }));
+  return { open, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() };
+}
+
+const CHUNK = ["run", "stream", "position", "data"] as const;
+const WRITE = ["thread", "namespace", "id", "task", "position", "data"] as const;
+
+function chunk(run: number, stream: string, position: number, data: string): RowOf<"chunks"> {
+  return { run, stream, position, data };
+}
+
+function write(task: string, position: number): RowOf<"langgraph_writes"> {
+  const place = { thread: "t", namespace: "", id: "i", task, position };
+  return { ...place, channel: "c", type: "t", form: "f", data: `"${task} ${position}"` };
+}
+
+/** Counts the transactions of a session, and the texts that each of them sets. */
+function counted(session: RowSession, texts: number[][]): RowSession {
+  return {
+    read: (what, body) => session.read(what, body),
+    async transact<T>(what: string, body: (tx: Tx) => T): Promise<T> {
+      let lengths: number[] = [];
+      const result = await session.transact(what, (tx) => {
+        lengths = [];
+        const rows = new Proxy(tx.rows, {
+          get(target, name) {
+            if (name === "set")
+              return (...given: Parameters<Rows["set"]>) => {
+                lengths.push(...Object.values(given[2]).map((value) => String(value).length));
+                target.set(...given);
+              };
+            const value: unknown = Reflect.get(target, name, target);
+            return typeof value === "function" ? (value.bind(target) as unknown) : value;
+          },
+        });
+        return body({ ...tx, rows });
+      });
+      texts.push(lengths);
+      return result;
+    },
+  };
+}
+
+function rekeyTests(create: () => Promise<TestStore>): void {
+  test("every row of a composite key is rewritten once, and only the new key is needed", async () => {
+    await using store = await create();
+    const { open } = store;
+    const chunks: RowOf<"chunks">[] = [];
+    for (const run of [1, 2, 3])
+      for (const stream of ["", "a", "a/b", "ö"])
+        for (let position = 1; position <= 40; position += 1)
+          chunks.push(chunk(run, stream, position, `"${position}"`));
+    const writes = ["a", "b", "ü"].flatMap((task) => [-2, -1, 0, 1, 30].map((position) => write(task, position)));
+    {
+      await using old = await open(OLD);
+      await old.session.transact("Writing", ({ rows }) => {
+        for (const row of chunks) rows.insert("chunks", row);
+        for (const row of writes) rows.insert("langgraph_writes", row);
+      });
+    }
+    {
+      await using both = await open(NEW);
+      const texts: number[][] = [];
+      const seen: [number, number][] = [];
+      const rekeyed = await rekey(counted(both.session, texts), both.cipher, (...progress) => seen.push(progress));
+      expect(rekeyed).toEqual({ payloads: 495, unreadable: 0 });
+      expect(texts.flat()).toHaveLength(495);
+      expect(seen.at(-1)).toEqual([495, 495]);
+      expect(seen.map(([done]) => done)).toEqual(seen.map(([done]) => done).toSorted((a, b) => a - b));
+    }
+    await using after = await open(ONLY_NEW);
+    const [foundChunks, foundWrites] = await after.session.read("Reading", (rows) => [
+      rows.select("chunks", [], CHUNK),
+      rows.select("langgraph_writes", [], WRITE),
+    ]);
+    expect(foundChunks.map(({ run, stream, position, data }) => chunk(run, stream, position, data))).toEqual(chunks);
+    expect(foundWrites.map(({ data }) => data)).toEqual(writes.map(({ data }) => data));
+  });
+
+  test("a transaction of a rekey writes about four megabytes, or one payload", async () => {
+    await using store = await create();
+    const { open } = store;
+    await using opened = await open(NEW);
+    const million = `"${"x".repeat(1_000_000)}"`;
+    const data = [...Array<string>(30).fill(million), ...Array<string>(30).fill('"x"'), million.repeat(6), '"x"'];
+    await opened.session.transact("Writing", ({ rows }) => {
+      for (const [index, text] of data.entries()) rows.insert("chunks", chunk(1, "s", index, text));
+    });
+    const texts: number[][] = [];
+    expect(await rekey(counted(opened.session, texts), opened.cipher)).toEqual({ payloads: 62, unreadable: 0 });
+    const lengths = texts.map((some) => some.reduce((sum, length) => sum + length, 0));
+    for (const [index, length] of lengths.entries())
+      expect(texts[index]!.length === 1 || length <= 4_000_000).toBe(true);
+    expect(lengths.filter((length) => length > 0).length).toBeLessThan(20);
+  });
+}
+
+describe("rekey on SQLite", () => rekeyTests(sqlite));
+describe("rekey on a simulated server", () => rekeyTests(simulated));
+describeOn("postgres", "rekey on PostgreSQL", () => rekeyTests(postgres));
+describeOn("mysql", "rekey on MariaDB", () => rekeyTests(mysql));
