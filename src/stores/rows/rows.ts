@@ -126,12 +126,6 @@ export interface Tx {
   readonly runNumbers?: RunNumbers | undefined;
 }
 
-/** An open store, for rules that are not part of a list of writes. A body may run more than once. */
-export interface RowSession {
-  read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
-  transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
-}
-
 export interface RunNumbers {
   /** The highest number that a run has or had. */
   highest(): RunNumber;

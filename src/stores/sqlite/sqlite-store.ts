@@ -48,7 +48,6 @@ import { listQueues, readBacklog } from "./backlog.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
 import { prune } from "../rules/prune.ts";
-import { rowSession } from "./row-session.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
@@ -350,13 +349,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
-    const session = this.#session;
-    return prune(
-      { ...rowSession(session), transact: (what, body) => session.transact(what, body) },
-      endedBefore,
-      options,
-      () => yieldToEventLoop(session.options),
-    );
+    return prune(rowSession(this.#session), endedBefore, options, () => yieldToEventLoop(this.#session.options));
   }
 
   backup(path: string, onProgress?: OnProgress): Promise<void> {

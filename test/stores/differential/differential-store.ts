@@ -58,8 +58,8 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: 
   dueSchedules: (rows, now, definitions: readonly string[], limit: number) =>
     findDueSchedules(rows, now, definitions, limit),
   listWorkers: (rows) => listWorkers(rows),
-  readHeld: (rows, _now, _sql, worker: number) => readHeld(rows, worker),
-  readHolders: (rows, _now, _sql, runs: readonly number[]) =>
+  readHeld: (rows, _now, worker: number) => readHeld(rows, worker),
+  readHolders: (rows, _now, runs: readonly number[]) =>
     readHolders(rows, runs, (run, seq) => rows.get("journal", [run, seq], ["at"])?.at),
 };
 
