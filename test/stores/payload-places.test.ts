@@ -11,7 +11,6 @@ import { columnsOf, keyColumns, PAYLOADS, TABLES, type AnyRow, type TableName } 
 import { MIGRATIONS } from "../../src/stores/sqlite/schema.ts";
 import { SqlitePayloadCipher } from "../../src/stores/sqlite/sqlite-payload-cipher.ts";
 import { SqliteRows } from "../../src/stores/sqlite/sqlite-rows.ts";
-import { prepareStatements, type Statements } from "../../src/stores/sqlite/statements.ts";
 
 /** Writes the context in plain text before the payload, and refuses to decode it with another context. */
 const LABELS: PayloadCodec = {
@@ -89,7 +88,6 @@ const BIG = 4_503_599_627_370_497;
 interface World {
   readonly db: DatabaseSync;
   readonly rows: AnyRows & { insert(table: TableName, row: AnyRow): void } & Pick<SqliteRows, "change" | "add">;
-  readonly sql: Statements;
 }
 
 function openWorld(codec: PayloadCodec | undefined = LABELS, isOpen = true): World {
@@ -97,7 +95,7 @@ function openWorld(codec: PayloadCodec | undefined = LABELS, isOpen = true): Wor
   for (const migration of MIGRATIONS) db.exec(migration);
   const cipher = codec && new SqlitePayloadCipher(codec, isOpen);
   cipher?.register(db);
-  return { db, rows: new SqliteRows(db, cipher !== undefined), sql: prepareStatements(db, cipher) };
+  return { db, rows: new SqliteRows(db, cipher !== undefined) };
 }
 
 /** A complete row. */
@@ -241,63 +239,4 @@ test("without the codec, payloads are neither written nor read, and other column
     expect(() => world.rows.set(table, keyOf(one), { [column]: "1" })).toThrow("no key");
     expect(bytesIn(world, one)).toBe(`${mark}x`);
   }
-});
-
-// ── statements by name: deleted with them ──
-
-interface ByName {
-  readonly read: (sql: Statements) => unknown;
-  readonly write: (sql: Statements, text: string) => unknown;
-}
-
-const BY_NAME: Partial<Record<TableName, ByName>> = {
-  runs: { read: (sql) => sql.run.get(7), write: (sql, text) => sql.stopRun.run("paused", text, 7, "t") },
-  journal: {
-    read: (sql) => sql.entry.get(7, 3),
-    write: (sql, text) => sql.insertEntry.run(7, 3, "x", "x", text, 0, 0, null),
-  },
-  inbox: { read: (sql) => sql.inboxAfter.get(7, 11), write: (sql, text) => sql.insertInbox.run("x", "x", text, 7) },
-  queue: {
-    read: (sql) => sql.itemState.get(7, `Task(${ODD})`),
-    write: (sql, text) => sql.returnItem.run(0, 0, 1, text, 7, `Task(${ODD})`, "t"),
-  },
-  chunks: {
-    read: (sql) => sql.chunksAfter.get(7, `a/${ODD}`, 3, 1),
-    write: (sql, text) => sql.insertChunk.run(7, `a/${ODD}`, 4, text),
-  },
-  checkpoints: {
-    read: (sql) => sql.wholeCheckpoint.get(7, 5),
-    write: (sql, text) => sql.insertCheckpoint.run(7, 5, 0, "x", "x", null, text),
-  },
-  schedules: {
-    read: (sql) => sql.schedule.get(ODD),
-    write: (sql, text) =>
-      sql.insertSchedule.run(
-        ...[ODD, "x", "x", 1, text, null, null, 1, 0, "skip", "none", 0, 0, null, null, null, null, "[]", 0],
-      ),
-  },
-  langgraph_values: {
-    read: (sql) => sql.threadValue.get(9),
-    write: (sql, text) => sql.insertThreadValue.run(9, "3", ODD, "x", "x", text),
-  },
-  langgraph_writes: {
-    read: (sql) => sql.threadWrites.get("3", "", "i"),
-    write: (sql, text) => sql.replaceThreadWrite.run("3", "", "i", ODD, -2, "7", "x", "x", text),
-  },
-};
-
-test.each(CASES)("$table: statements by name and the row port read each other's payloads", (one) => {
-  const { read, write } = BY_NAME[one.table]!;
-  const { column } = PAYLOADS[one.table]!;
-  const world = openWorld();
-  world.rows.insert(one.table, rowOf(one, '"row"'));
-  expect(read(world.sql)).toMatchObject({ [column]: '"row"' });
-  world.db.exec(`delete from ${one.table}`);
-  // An update needs its row, and a message the run with its number.
-  if (one.table === "runs" || one.table === "queue")
-    world.rows.insert(one.table, { ...rowOf(one, null), token: "t", turn_token: "t" });
-  if (one.table === "inbox") world.rows.insert("runs", { ...rowOf(CASES[0]!, null), arrivals: 12 });
-  write(world.sql, '"statement"');
-  expect(bytesIn(world, one)).toBe(`${mark}${one.context}|"statement"`);
-  expect(readRow(world, one)).toBe('"statement"');
 });

@@ -1,13 +1,14 @@
-// Describe: the counts of a store, for operators.
+// Describe: the facts about a store, for operators (../rules/describe.ts).
 
-import { QueueItemState } from "../../kernel/index.ts";
-import type { RunStatus, StoreInfo } from "../../kernel/index.ts";
-import { outboxInfo } from "../rules/outbox.ts";
-import { listWorkers } from "../rules/worker-leases.ts";
-import type { BackendInfo } from "./backend.ts";
-import type { Condition, Query } from "./query.ts";
-import type { Reader } from "./reader.ts";
+import type { DestinationInfo, RunStatus, StoreInfo } from "../../kernel/index.ts";
 import { CODEC_KEY_PREFIX, CODEC_KEYS_END, type CodecProbe } from "../payload-cipher.ts";
+import { countWork } from "../rules/describe.ts";
+import type { BackendInfo } from "./backend.ts";
+import type { Reader } from "./reader.ts";
+import { rowSession } from "./row-session.ts";
+import type { RemoteSession } from "./session.ts";
+
+const WHAT = "Describing the store";
 
 /** Increases with every change of the tables. */
 export const SCHEMA_VERSION = 1;
@@ -26,39 +27,47 @@ export async function readCodecNotes(reader: Reader): Promise<readonly CodecProb
   return rows.map(({ key, value }) => ({ name: key.slice(CODEC_KEY_PREFIX.length), probe: value }));
 }
 
-export async function describe(reader: Reader, kind: string, backend: BackendInfo): Promise<StoreInfo> {
-  const what = "Describing the store";
-  const count = (state: number, ...where: readonly Condition[]): Query => ({
-    kind: "count",
-    table: "queue",
-    where: [{ column: "state", is: "=", value: state, fixed: true }, ...where],
-  });
-  const tasks: Condition = { column: "kind", is: "=", value: "task" };
-  const [statuses = [], ...counts] = await reader.read(what, [
-    { kind: "count", table: "runs", where: [], by: ["status"] },
-    count(QueueItemState.ready, { column: "queue", is: "null" }),
-    count(QueueItemState.ready, { column: "queue", is: "not null" }, tasks),
-    count(QueueItemState.parked, tasks),
-    count(QueueItemState.suspect),
-    count(QueueItemState.leased),
-    count(QueueItemState.delayed),
-  ]);
-  const [ready = 0, lined = 0, parked = 0, suspect = 0, leased = 0, delayed = 0] = counts.map(([row]) =>
-    Number(row!["count"]),
-  );
-  const runs: Partial<Record<RunStatus, number>> = {};
-  for (const row of statuses) runs[row["status"] as RunStatus] = row["count"] as number;
+export async function describe(
+  session: Pick<RemoteSession, "reader" | "runner">,
+  kind: string,
+  backend: BackendInfo,
+): Promise<StoreInfo> {
   const { location, bytes, durability } = backend;
+  const codecs = await readCodecNotes(session.reader);
+  const work = await countWork(rowSession(session), {
+    countRuns: () => countRuns(session.reader),
+    countMessages: () => countMessages(session.reader),
+  });
   return {
     kind,
     location,
     schemaVersion: SCHEMA_VERSION,
     durability,
     bytes,
-    codecs: (await readCodecNotes(reader)).map(({ name }) => name),
-    runs,
-    workers: await reader.withRows(what, listWorkers),
-    items: { ready: ready + lined + parked + suspect, leased, delayed },
-    outbox: await reader.withRows(what, outboxInfo),
+    codecs: codecs.map(({ name }) => name),
+    ...work,
   };
+}
+
+async function countRuns(reader: Reader): Promise<StoreInfo["runs"]> {
+  const runs: Partial<Record<RunStatus, number>> = {};
+  const [statuses = []] = await reader.read(WHAT, [{ kind: "count", table: "runs", where: [], by: ["status"] }]);
+  for (const row of statuses) runs[row["status"] as RunStatus] = Number(row["count"]);
+  return runs;
+}
+
+async function countMessages(reader: Reader): Promise<readonly DestinationInfo[]> {
+  const count = { kind: "count", table: "outbox", by: ["destination"] } as const;
+  const [all = [], failing = []] = await reader.read(WHAT, [
+    { ...count, where: [{ column: "destination", is: "not null" }], least: "sent_at", most: "attempt" },
+    { ...count, where: [{ column: "attempt", is: ">", value: 0 }] },
+  ]);
+  const failed = new Map(failing.map((row) => [row["destination"], Number(row["count"])]));
+  return all.map((row) => ({
+    destination: String(row["destination"]),
+    pending: Number(row["count"]),
+    failing: failed.get(row["destination"]!) ?? 0,
+    attempts: Number(row["most"]),
+    oldestAt: Number(row["least"]),
+  }));
 }

@@ -1,7 +1,7 @@
 // Guesses: the likely row where a transaction reads one that is not loaded (rows.P4). Tables that are not listed likely have no such
 // row. A guess only lets the rules go on, so that they record what they read next; nothing of it is written.
 
-import { TurnDue } from "../../kernel/index.ts";
+import { CHAIN_START, TurnDue } from "../../kernel/index.ts";
 import type { Key } from "../rows/rows.ts";
 import type { AnyRow, RowOf, TableName } from "../rows/tables.ts";
 
@@ -16,7 +16,7 @@ const RUN: Omit<RowOf<"runs">, "run" | "root"> = {
   parent_command: null,
   priority: 0,
   head: 1,
-  chain: "",
+  chain: CHAIN_START,
   arrivals: 0,
   read: 0,
   unread: 0,

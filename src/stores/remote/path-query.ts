@@ -3,7 +3,7 @@
 import { invariant } from "../../base/index.ts";
 import { isOutside, type Filter, type PathInfo, type Test } from "../rows/indexes.ts";
 import type { Key, Span } from "../rows/rows.ts";
-import type { AnyRow, TableName, Value } from "../rows/tables.ts";
+import { keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
 import { compareValues } from "./evaluate.ts";
 import type { Condition, Lock, Select } from "./query.ts";
 
@@ -81,6 +81,15 @@ export function isWhole(path: PathInfo, prefix: Key, span: Span | undefined): bo
   const { after, before, upTo, also, limit } = span;
   if (after !== undefined || before !== undefined || upTo !== undefined || also !== undefined) return false;
   return limit === undefined || prefix.length === path.columns.length;
+}
+
+/** Whether a lookup by the prefix, which returns rows in the order of the primary key, returns them in the order of the path. */
+export function isInKeyOrder({ table, columns, isPrimary }: PathInfo, prefix: Key, { backwards }: Span): boolean {
+  if (columns.length === prefix.length) return true;
+  if (backwards === true) return false;
+  if (isPrimary) return true;
+  const rest = columns.slice(prefix.length).map(({ name, isDescending }) => `${isDescending ? "-" : ""}${name}`);
+  return rest.join() === keyColumns(table).join();
 }
 
 export function prefixColumns({ columns }: PathInfo, prefix: Key): readonly string[] {

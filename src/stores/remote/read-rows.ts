@@ -5,7 +5,17 @@ import { InvariantError } from "../../base/index.ts";
 import { pathInfo, type Filter, type Path, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type TableName, type Value } from "../rows/tables.ts";
-import { countConditions, insideRows, isWhole, prefixColumns, selectQuery, sortRows, testConditions } from "./path-query.ts";
+import {
+  countConditions,
+  insideRows,
+  isInKeyOrder,
+  isWhole,
+  pathConditions,
+  prefixColumns,
+  selectQuery,
+  sortRows,
+  testConditions,
+} from "./path-query.ts";
 import { lookup } from "./query-coverage.ts";
 import type { Lookup, Query } from "./query.ts";
 import { keyOf, keyText } from "./tracked-row.ts";
@@ -93,8 +103,7 @@ export class ReadRows implements Rows {
     span: Span<TableOf<P>> = ALL as Span<TableOf<P>>,
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    // A lookup returns rows in the order of the primary key.
-    const isLookup = isWhole(info, prefix, span as Span) && info.isPrimary && span.backwards !== true;
+    const isLookup = isWhole(info, prefix, span as Span) && isInKeyOrder(info, prefix, span as Span);
     const rows = isLookup
       ? this.#lookUp(info.table, prefixColumns(info, prefix), prefix)
       : this.#query(selectQuery(info, prefix, span as Span, "none"));
@@ -106,6 +115,13 @@ export class ReadRows implements Rows {
     const limit = upTo === undefined ? {} : { upTo };
     const where = [...countConditions(info, prefix), ...testConditions(also)];
     return Number(this.#query({ kind: "count", table: info.table, where, ...limit })[0]?.["count"] ?? 0);
+  }
+
+  /** The greatest value of a column below a prefix of the primary key. Nothing else of the rows is read. */
+  most<T extends TableName>(table: T, prefix: Key, most: ColumnName<T>): number | undefined {
+    const where = pathConditions(pathInfo(table), prefix);
+    const found = this.#query({ kind: "count", table, where, most })[0]?.["most"];
+    return typeof found === "number" ? found : undefined;
   }
 
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(

@@ -11,7 +11,6 @@ import type { ConnectionPool } from "./connection-pool.ts";
 import { withRetry, type RetryOptions } from "./retry.ts";
 import type { Query } from "./query.ts";
 import type { AnyRow, RowOf, TableName } from "../rows/tables.ts";
-import type { Rows } from "../rows/rows.ts";
 import { ReadRows } from "./read-rows.ts";
 
 interface PendingRead {
@@ -48,7 +47,7 @@ export class Reader {
   }
 
   /** Runs `body` on rows; several round trips where one result leads to the next query. */
-  async withRows<T>(what: string, body: (rows: Rows) => T): Promise<T> {
+  async withRows<T>(what: string, body: (rows: ReadRows) => T): Promise<T> {
     const rows = new ReadRows();
     for (;;) {
       let result: T | undefined;

@@ -71,10 +71,9 @@ import type { Threads, ThreadStore } from "../thread-store.ts";
 import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
-import { readHistory, readHolders } from "./run-holders.ts";
+import { readHistory, readHolders } from "../rules/run-holders.ts";
 import { listRuns } from "../rules/list-runs.ts";
-import { prune } from "./prune.ts";
-import * as reads from "./reads.ts";
+import { prune } from "../rules/prune.ts";
 import { rekey } from "../rules/rekey.ts";
 import { rowSession } from "./row-session.ts";
 import { backUp, check } from "./scratch-copy.ts";
@@ -250,11 +249,13 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
-    return readHolders(this.#session.reader, runs);
+    return this.#session.reader.withRows("Reading who holds runs", (rows) =>
+      readHolders(rows, runs, (run, seq) => rows.most("journal", [run, seq], "at")),
+    );
   }
 
   readHistory(): Promise<readonly HistoryEvent[]> {
-    return readHistory(this.#session.reader);
+    return this.#session.reader.withRows("Reading the store's history", readHistory);
   }
 
   pollChanges(): boolean {
@@ -306,15 +307,10 @@ export class RemoteStore implements Store, ThreadStore {
 
   // ── maintenance ──
 
-  async prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
-    const { runner, reader } = this.#session;
-    return prune(runner, reader, await this.#highestRun(), endedBefore, options);
-  }
-
-  async #highestRun(): Promise<RunNumber> {
-    const query = reads.lookup("counters", ["name"], [["runs"]]);
-    const [row] = await this.#session.reader.rows("Reading runs", query);
-    return row?.value ?? 0;
+  prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
+    const { runner } = this.#session;
+    const session = rowSession(this.#session);
+    return prune({ ...session, transact: (what, body) => runner.run(rulesWork(what, body)) }, endedBefore, options);
   }
 
   backup(path: string, onProgress?: OnProgress): Promise<void> {
@@ -326,8 +322,8 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   async info(): Promise<StoreInfo> {
-    const { backend, reader } = this.#session;
-    return describe(reader, this.kind, await this.#session.control((connection) => backend.info(connection)));
+    const { backend } = this.#session;
+    return describe(this.#session, this.kind, await this.#session.control((connection) => backend.info(connection)));
   }
 
   async check(onProgress?: OnProgress): Promise<readonly Problem[]> {

@@ -46,6 +46,7 @@ const LOOKUP_COLUMNS: Partial<Record<TableName, readonly (readonly string[])[]>>
   runs: [["id"], ["id", "generation"]],
   checkpoints: [["key"]],
   langgraph_checkpoints: [["thread", "namespace", "id"]],
+  forks: [["origin"]],
 };
 
 interface Index {

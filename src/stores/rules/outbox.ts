@@ -114,21 +114,7 @@ export function applyMessageBack({ rows }: Tx, write: ReturnMessageWrite): ItemO
   return { status: rows.change("outbox", [line, run, seq], values, { token }) ? "committed" : "lease_lost" };
 }
 
-const COUNTED = ["destination", "attempt", "sent_at"] as const;
-
-export function outboxInfo(rows: Rows): OutboxInfo {
-  const found = new Map<string, DestinationInfo>();
-  for (const { destination, attempt, sent_at: sentAt } of rows.select("outbox", [], COUNTED)) {
-    const known = found.get(destination) ?? { destination, pending: 0, failing: 0, attempts: 0, oldestAt: sentAt };
-    found.set(destination, {
-      destination,
-      pending: known.pending + 1,
-      failing: known.failing + Number(attempt > 0),
-      attempts: Math.max(known.attempts, attempt),
-      oldestAt: Math.min(known.oldestAt, sentAt),
-    });
-  }
-  const destinations = [...found.values()].toSorted((a, b) => (a.destination < b.destination ? -1 : 1));
+export function outboxInfo(destinations: readonly DestinationInfo[]): OutboxInfo {
   const sum = (of: "pending" | "failing"): number => destinations.reduce((total, one) => total + one[of], 0);
   const oldest = destinations.map(({ oldestAt }) => oldestAt).toSorted((a, b) => a - b)[0];
   return { pending: sum("pending"), failing: sum("failing"), oldestAt: oldest, destinations };

@@ -7,6 +7,7 @@ import type { Fault } from "./check-journal.ts";
 import { StepCheck } from "./check-steps.ts";
 
 const INVARIANT = "I12 committed rows never change";
+const COMPARED = ["seq", "key", "label", "chain", "state"] as const;
 
 export class CheckpointCheck {
   readonly #sql: CheckStatements;
@@ -36,9 +37,9 @@ export class CheckpointCheck {
     }
     if (expected === undefined) return;
     const { step } = expected;
-    const row = this.#sql.checkpoint.get(this.#run, step) as Record<string, unknown> | undefined;
+    const row = this.#sql.rows.get("checkpoints", [this.#run, step], COMPARED);
     if (row === undefined) return this.#fault(entry.seq, `Step ${step} is in the journal but has no checkpoint row.`);
-    const wrong = (["seq", "key", "label", "chain", "state"] as const).find(
+    const wrong = COMPARED.find(
       (field) => (row[field] ?? undefined) !== expected[field],
     );
     if (wrong !== undefined)

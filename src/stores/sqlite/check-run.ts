@@ -5,6 +5,7 @@ import { CheckpointCheck } from "./check-checkpoints.ts";
 import { FlowCheck } from "./check-flow.ts";
 import { checkFork, forkIn } from "./check-fork.ts";
 import { JournalCheck, type Fault } from "./check-journal.ts";
+import { readJournal } from "../rules/read.ts";
 import type { CheckStatements } from "./check-store.ts";
 
 export interface CheckedRun {
@@ -87,7 +88,7 @@ async function checkJournal(
   alongside?: { see(entry: Entry, chain: string): void },
 ): Promise<JournalCheck> {
   for (let after = 0; ;) {
-    const page = sql.entries.all(run.run, after, PAGE) as unknown as Entry[];
+    const page = readJournal(sql.rows, run.run, after, PAGE);
     for (const entry of page) {
       journal.see(entry);
       alongside?.see(entry, journal.chain);

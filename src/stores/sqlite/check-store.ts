@@ -16,7 +16,8 @@ import { MEMORY } from "./store-file.ts";
 import { yieldToEventLoop, BUSY_SLICE_MS, withRetry } from "./retry-busy.ts";
 import { ITEM, READY_IN_NAMED_QUEUE } from "./row-state-sql.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
-import { statementWithCodec } from "./statement-payloads.ts";
+import type { Rows } from "../rows/rows.ts";
+import { SqliteRows } from "./sqlite-rows.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
 
 const BATCH = 200;
@@ -32,14 +33,10 @@ const SQL = {
   runs: `select run, id, kind, status, head, chain, arrivals, read, turn_due as due, turn_token as token,
       turn_worker as worker, exists (select 1 from leftovers where leftovers.run = runs.run) as leftover
     from runs where run > ? order by run limit ?`,
-  entries: `select seq, type, command, cast(data as text) as data, at, mark from journal
-    where run = ? and seq > ? order by seq limit ?`,
   items: "select item, kind, state, token, worker from queue where run = ?",
   inbox: "select count(*) as count, min(arrival) as lowest from inbox where run = ? and arrival > ?",
   chunks:
     "select stream, count(*) as count, min(position) as first, max(position) as last from chunks where run = ? group by stream",
-  checkpoint: `select step, seq, chain, key, label, cast(state as text) as state from checkpoints
-    where run = ? and step = ?`,
   checkpoints: "select count(*) as count from checkpoints where run = ?",
   strayCheckpoints: "select step from checkpoints where run = ?1 and (step < ?2 or step > ?3) order by step limit 10",
   worker: "select 1 from workers where worker = ?",
@@ -67,7 +64,8 @@ const SQL = {
   ...CHECK_FLOWS_SQL,
 } as const;
 
-export type CheckStatements = Prepared<keyof typeof SQL>;
+/** `rows`: for what has payloads, which the codec may have to decode. */
+export type CheckStatements = Prepared<keyof typeof SQL> & { readonly rows: Rows };
 
 const prepared = preparedFrom(SQL);
 
@@ -102,7 +100,8 @@ async function checkDatabase(
   yieldWithinRun: () => Promise<void>,
 ): Promise<readonly Problem[]> {
   const { cipher } = session.connection;
-  const sql = prepared((name, text) => db.prepare(cipher === undefined ? text : statementWithCodec(name, text)));
+  const statements = prepared((_, text) => db.prepare(text));
+  const sql: CheckStatements = Object.assign(statements, { rows: new SqliteRows(db, cipher !== undefined) });
   const problems: Problem[] = [
     ...checkHealth(sql),
     ...checkParked(sql),

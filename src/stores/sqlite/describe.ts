@@ -1,10 +1,10 @@
-// Describe: the facts about a store that `reprise doctor` and `reprise info` show.
+// Describe: the facts about a store that `reprise doctor` and `reprise info` show (../rules/describe.ts).
 
-import type { RunNumber, RunStatus, StoreInfo } from "../../kernel/index.ts";
-import { outboxInfo } from "../rules/outbox.ts";
-import { listWorkers } from "../rules/worker-leases.ts";
-import { highestRun, numberOf } from "./prune.ts";
+import type { DestinationInfo, RunNumber, RunStatus, StoreInfo } from "../../kernel/index.ts";
+import { countWork } from "../rules/describe.ts";
+import { plainRows } from "../rules/run-rows.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
+import { rowSession } from "./row-session.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { codecNames } from "./sqlite-payload-cipher.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
@@ -15,18 +15,13 @@ const COUNT_WINDOW = 20_000;
 
 export async function describe(session: SqliteSession): Promise<StoreInfo> {
   const { path, durability } = session.options;
-  const runs: Partial<Record<RunStatus, number>> = {};
-  const highest = await highestRun(session);
-  for (let from = 0, upTo: RunNumber; from <= highest; from = upTo) {
-    upTo = await session.read("Counting runs", (sql) => numberOf(sql.runsFrom.get(from, COUNT_WINDOW)) ?? highest + 1);
-    const counts = await session.read("Counting runs", (sql) => sql.countStatuses.all(from, upTo));
-    for (const { status, count } of counts as unknown as { status: RunStatus; count: number }[])
-      runs[status] = (runs[status] ?? 0) + count;
-    await yieldToEventLoop(session.options);
-  }
-  return session.read("Describing the store", (sql, rows) => {
+  const work = await countWork(rowSession(session), {
+    countRuns: () => countRuns(session),
+    countMessages: () =>
+      session.read("Counting messages", (sql) => plainRows<DestinationInfo>(sql.countOutgoing.all())),
+  });
+  return session.read("Describing the store", () => {
     const { db } = session.connection;
-    const items = sql.countItems.get() as { ready: number; leased: number; delayed: number };
     return {
       kind: "sqlite",
       location: path,
@@ -34,10 +29,26 @@ export async function describe(session: SqliteSession): Promise<StoreInfo> {
       durability,
       bytes: Number(pragma(db, "page_count")) * Number(pragma(db, "page_size")),
       codecs: codecNames(db),
-      runs,
-      workers: listWorkers(rows),
-      items: { ...items },
-      outbox: outboxInfo(rows),
+      ...work,
     };
   });
+}
+
+async function countRuns(session: SqliteSession): Promise<StoreInfo["runs"]> {
+  const what = "Counting runs";
+  const runs: Partial<Record<RunStatus, number>> = {};
+  for (let from: RunNumber | undefined = 0; from !== undefined;) {
+    const first: RunNumber = from;
+    const next: RunNumber | undefined = await session.read(what, (sql) => {
+      const upTo = (sql.runsFrom.get(first, COUNT_WINDOW) as { run: RunNumber } | undefined)?.run;
+      for (const row of sql.countStatuses.all(first, upTo ?? Number.MAX_SAFE_INTEGER)) {
+        const { status, count } = row as { status: RunStatus; count: number };
+        runs[status] = (runs[status] ?? 0) + count;
+      }
+      return upTo;
+    });
+    from = next;
+    await yieldToEventLoop(session.options);
+  }
+  return runs;
 }

@@ -14,10 +14,8 @@ import {
 } from "../../base/index.ts";
 import type { Store } from "../../kernel/index.ts";
 import { PAYLOADS } from "../rows/tables.ts";
-import { PLACES, touchesPayloads } from "./statement-payloads.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
-import { STATEMENT_TEXTS } from "./statements.ts";
 
 const ONE = aesGcm({ keys: { one: Buffer.alloc(32, 1) }, current: "one" });
 const BOTH = aesGcm({ keys: { one: Buffer.alloc(32, 1), two: Buffer.alloc(32, 2) }, current: "two" });
@@ -64,12 +62,6 @@ async function refusalOf(work: Promise<unknown>): Promise<RepriseError> {
     (error: unknown) => error as RepriseError,
   );
 }
-
-test("every statement with a payload is in PLACES", () => {
-  const touching = Object.entries(STATEMENT_TEXTS).filter(([, text]) => touchesPayloads(text));
-  expect(touching.length).toBeGreaterThan(10);
-  expect(touching.map(([name]) => name).filter((name) => PLACES[name] === undefined)).toEqual([]);
-});
 
 test("every blob column of the schema is in PAYLOADS", () => {
   const db = new DatabaseSync(":memory:");

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
 import { BUSY_TIMEOUT_MS } from "./retry-busy.ts";
+import { listWorkers, registerWorker } from "../rules/worker-leases.ts";
 import { SqliteSession } from "./sqlite-session.ts";
 
 let folder: string;
@@ -31,9 +32,9 @@ afterEach(async () => {
 
 let workers = 0;
 const register = (name: string): Promise<unknown> =>
-  session.transact("Registering", ({ sql, now }) => sql.insertWorker.run((workers += 1), name, now, now, null));
+  session.transact("Registering", (tx) => registerWorker(tx, (workers += 1), name, 0));
 const names = (): Promise<string[]> =>
-  session.read("Reading", (sql) => (sql.workers.all() as { name: string }[]).map(({ name }) => name));
+  session.read("Reading", (_, rows) => listWorkers(rows).map(({ name }) => name));
 
 /** Makes the next COMMIT of this connection fail like a failing disk. */
 function breakCommit(when: "before it happens" | "after it happened", errcode: number): void {
@@ -81,8 +82,8 @@ test("a full disk is reported as such, and the store stays readable", async () =
 });
 
 test("a batch whose body throws writes nothing", async () => {
-  const failing = session.transact("Registering", ({ sql, now }) => {
-    sql.insertWorker.run("half", now, now);
+  const failing = session.transact("Registering", (tx) => {
+    registerWorker(tx, 1, "half", 0);
     throw new RangeError("our bug");
   });
   await expect(failing).rejects.toMatchObject({ code: "INVARIANT" });

@@ -47,11 +47,13 @@ import { apply, idleOutcome } from "../rules/apply.ts";
 import { listQueues, readBacklog } from "./backlog.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
-import { prune } from "./prune.ts";
+import { prune } from "../rules/prune.ts";
+import { rowSession } from "./row-session.ts";
+import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
-import { readHistory, readHolders } from "./run-holders.ts";
+import { readHistory, readHolders } from "../rules/run-holders.ts";
 import { listRuns } from "../rules/list-runs.ts";
 import { MEMORY } from "./store-file.ts";
 import type { Durability } from "./sqlite-connection.ts";
@@ -120,6 +122,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 
 const EVERYTHING = Number.MAX_SAFE_INTEGER;
 const KIND = "sqlite";
+const ENTRY_TIME = ["at"] as const;
 
 export class SqliteStore implements Store, ThreadStore {
   readonly #session: SqliteSession;
@@ -295,11 +298,13 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
-    return this.#session.read("Reading who holds runs", (sql) => readHolders(sql, runs));
+    return this.#session.read("Reading who holds runs", (_, rows) =>
+      readHolders(rows, runs, (run, seq) => rows.get("journal", [run, seq], ENTRY_TIME)?.at),
+    );
   }
 
   readHistory(): Promise<readonly HistoryEvent[]> {
-    return this.#session.read("Reading the store's history", readHistory);
+    return this.#session.read("Reading the store's history", (_, rows) => readHistory(rows));
   }
 
   listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
@@ -344,7 +349,13 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
-    return prune(this.#session, endedBefore, options);
+    const session = this.#session;
+    return prune(
+      { ...rowSession(session), transact: (what, body) => session.transact(what, body) },
+      endedBefore,
+      options,
+      () => yieldToEventLoop(session.options),
+    );
   }
 
   backup(path: string, onProgress?: OnProgress): Promise<void> {
