@@ -25,6 +25,17 @@ export interface Walk {
   readonly prefix: readonly string[];
 }
 
+/** Shapes of queries that read a whole table, and why that is right. */
+export const WHOLE_TABLES: ReadonlyMap<string, string> = new Map([
+  ["count runs [] by status   ", "people count the runs by status"],
+  ["count outbox [attempt >] by destination   ", "people count the messages by destination"],
+  ["count outbox [destination not null] by destination sent_at attempt ", "people count the messages by destination"],
+  ["count writers [] by   mark ", "there are a few writers per process; read when a store is opened"],
+  ["select writers [mark >, mark <] limit none", "there are a few writers per process; read when a store is opened"],
+  ["select queues [] none", "there are few queues"],
+  ["select workers [until <=] order worker asc none", "there are few workers"],
+]);
+
 /** Some cases wait in real time. */
 const AT_ONCE = 8;
 
@@ -85,10 +96,12 @@ function shapeOf(query: Query): string {
   return [...parts, `by ${by?.join() ?? ""}`, least, most, upTo === undefined ? "" : "upTo"].join(" ");
 }
 
+/** With the values that are written into the statement. */
 function textOf(condition: Condition): string {
-  const { column, is } = condition;
-  if (!("fixed" in condition)) return `${column} ${is}`;
-  return `${column} ${is} ${JSON.stringify("values" in condition ? condition.values : condition.value)}`;
+  const { column, is, fixed } = condition;
+  if (fixed !== true) return `${column} ${is}`;
+  if ("values" in condition) return `${column} ${is} ${JSON.stringify(condition.values)}`;
+  return "value" in condition ? `${column} ${is} ${JSON.stringify(condition.value)}` : `${column} ${is}`;
 }
 
 /** The path with most conditions of its own, then the one with the longest prefix. */
@@ -112,8 +125,8 @@ function prefixLength(info: PathInfo, query: Query): number | undefined {
     const isPrefix = query.columns.every((column, at) => names[at] === column);
     return info.where === undefined && isPrefix ? query.columns.length : undefined;
   }
-  const texts = query.where.map((condition) => JSON.stringify(condition));
-  const own = pathConditions(info, []).map((condition) => JSON.stringify(condition));
+  const texts = query.where.map(textOf);
+  const own = pathConditions(info, []).map(textOf);
   if (!own.every((text) => texts.includes(text))) return undefined;
   const equal = new Set(
     query.where.filter((one, at) => one.is === "=" && !own.includes(texts[at]!)).map(({ column }) => column),

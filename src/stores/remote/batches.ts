@@ -194,11 +194,7 @@ export function workOn(
     scope,
     assume: (ws) => assumeNew(ws, writes),
     apply: (ws, now, nextRun, isOptimistic) => {
-      const tried = applyWrites(
-        ws,
-        { mode, now, nextRun, mayGuess: !isOptimistic, ...(isLost && { isLost }) },
-        writes,
-      );
+      const tried = applyWrites(ws, { mode, now, nextRun, mayGuess: !isOptimistic, ...(isLost && { isLost }) }, writes);
       if ("queries" in tried) return tried;
       return { result: tried.result.outcomes, nextRun: tried.result.nextRun };
     },

@@ -11,7 +11,7 @@ import type { Condition, Lock, Select } from "./query.ts";
 export function pathConditions({ where, columns }: PathInfo, prefix: Key): Condition[] {
   const conditions: Condition[] = [];
   if (where !== undefined)
-    for (const column in where) conditions.push(fixedCondition(conditionOf(column, where[column]!)));
+    for (const column in where) conditions.push({ ...conditionOf(column, where[column]!), fixed: true });
   prefix.forEach((value, at) => conditions.push({ column: columns[at]!.name, is: "=", value }));
   return conditions;
 }
@@ -67,11 +67,6 @@ function conditionOf(column: string, test: Test | undefined): Condition {
 
 function bound(value: Value): number | string {
   return value ?? 0;
-}
-
-/** Values of a partial index's condition are written into the statement. */
-function fixedCondition(condition: Condition): Condition {
-  return "value" in condition || "values" in condition ? { ...condition, fixed: true } : condition;
 }
 
 /** Whether the read names all rows with equal values in these columns: such reads of many keys are merged into one lookup. */

@@ -9,9 +9,6 @@ export function rulesWork<T>(what: string, body: (tx: Tx, ws: WorkingSet) => T):
   return {
     what,
     isOrdered: true,
-    apply: (ws, now) =>
-      applyRules(ws, (rows) =>
-        body({ rows, now, nextRun: undefined }, ws),
-      ),
+    apply: (ws, now) => applyRules(ws, (rows) => body({ rows, now, nextRun: undefined }, ws)),
   };
 }

@@ -203,7 +203,9 @@ export class TransactionRows implements Rows {
     // The caller reads the rows of a few names anyway.
     if (wanted.length <= FEW_NAMES) return wanted;
     const column = pathInfo(path).columns[0]!.name as never;
-    const found = new Set<Value>(this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!));
+    const found = new Set<Value>(
+      this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!),
+    );
     return wanted.filter((name) => found.has(name));
   }
 
