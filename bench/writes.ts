@@ -39,7 +39,9 @@ class Writes {
     this.count += count;
   }
 
-  starts(isHeld: boolean): readonly (ReturnType<typeof startWrite> & { readonly claim?: { readonly token: string } })[] {
+  starts(
+    isHeld: boolean,
+  ): readonly (ReturnType<typeof startWrite> & { readonly claim?: { readonly token: string } })[] {
     return Array.from({ length: LIST }, () => {
       const start = startWrite(`bench ${newToken()}`);
       return isHeld ? { ...start, claim: { worker: this.worker, token: newToken() } } : start;
@@ -83,9 +85,7 @@ const VARIANTS: Readonly<Record<string, Measure>> = {
       const name = `Task(${round})`;
       const claims = held.map(() => ({ worker: writes.worker, token: newToken() }));
       const items = (at: number) => [{ ...TASK, item: name, seq: 2, claim: claims[at]! }];
-      await writes.measure(
-        writes.turns(held, (_, at) => ({ entries: [["TaskScheduled", name]], items: items(at) })),
-      );
+      await writes.measure(writes.turns(held, (_, at) => ({ entries: [["TaskScheduled", name]], items: items(at) })));
       await writes.measure(
         writes.turns(held, (_, at) => ({
           entries: [["TaskCompleted", name]],

@@ -168,3 +168,23 @@ test("concurrent reads of runs share round trips", async () => {
   // Runs, then their tags.
   expect(calls).toEqual({ read: 2 });
 });
+
+test("the backlog and the queues are read in three round trips", async () => {
+  await using world = await World.open();
+  await world.store.write([
+    { write: "declare-queue", name: "mail", limits: { concurrency: 1 } },
+    ...Array.from({ length: MANY }, (_, n) => startWrite(`run ${n}`, { version: 1 + (n % 2), priority: n % 3 })),
+    ...Array.from({ length: MANY }, (_, n) => startWrite(`queued ${n}`, { slot: { queue: "mail", key: `k${n % 5}` } })),
+  ]);
+  // The names, their counts and priorities, the first row of each priority.
+  const { result: backlog, calls } = await world.count(() => world.store.readBacklog(1_000));
+  expect(backlog.map(({ kind, count }) => [kind, count])).toEqual([
+    ["start", 50],
+    ["turn", 25],
+    ["turn", 25],
+  ]);
+  expect(calls).toEqual({ read: 3 });
+  const { result: queues, calls: listing } = await world.count(() => world.store.listQueues(1_000));
+  expect(queues).toMatchObject([{ name: "default" }, { name: "mail", ready: 50 }]);
+  expect(listing).toEqual({ read: 3 });
+});

@@ -21,7 +21,7 @@ interface World extends Disposable {
 function newWorld(seed: number): World {
   let index = 0;
   const draw = (max: number): number => drawInt(BigInt(seed), "verbs", index++, Math.max(1, max));
-  const sqlite = new SqliteTwin();
+  const sqlite = new SqliteTwin(draw(2) === 0);
   const remote = new RemoteTwin();
   const calls = new RandomCalls(new RandomRows(draw), sqlite);
   calls.fill();

@@ -238,6 +238,15 @@ test("with a codec the file holds no plain payload, and two payloads cannot be s
   await expect(threads.find(key("1"))).rejects.toMatchObject({ code: "PAYLOAD_UNREADABLE" });
 });
 
+test("a write that replaces one of another channel can be read with a codec", async () => {
+  await using world = await openWorld(aesGcm({ keys, current: "one" }));
+  const { threads } = world;
+  await threads.putWrites(key("1"), [note("t", -1, "1", true)]);
+  await threads.putWrites(key("1"), [{ ...note("t", -1, "2", true), channel: "plants" }]);
+  const [write] = await threads.readWrites(key("1"));
+  expect([write?.channel, read(write!.payload)]).toEqual(["plants", "2"]);
+});
+
 test("after a rekey threads need only the new key", async () => {
   const path = join(folder, `${++files}.db`);
   {

@@ -1,5 +1,5 @@
 // Guesses: the likely row where a transaction reads one that is not loaded (rows.P4). Tables that are not listed likely have no such
-// row. A guess only lets the rules go on, so that they record what they read next; nothing of it is written.
+// row. A guess only lets the rules continue, so that they record what they read next; nothing of it is written.
 
 import { CHAIN_START, TurnDue } from "../../kernel/index.ts";
 import type { Key } from "../rows/rows.ts";

@@ -3,7 +3,7 @@
 import { invariant } from "../../base/index.ts";
 import { isOutside, type Filter, type PathInfo, type Test } from "../rows/indexes.ts";
 import type { Key, Span } from "../rows/rows.ts";
-import { keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
+import { isNullable, keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
 import { compareValues } from "./evaluate.ts";
 import type { Condition, Lock, Select } from "./query.ts";
 
@@ -48,6 +48,12 @@ export function countConditions(path: PathInfo, prefix: Key): Condition[] {
   return pathConditions(path, prefix);
 }
 
+/** The conditions of distinct values: none of them is null. */
+export function distinctConditions(path: PathInfo, prefix: Key, columns: readonly string[]): Condition[] {
+  const nullable = columns.filter((column) => isNullable(path.table, column) && path.where?.[column] === undefined);
+  return [...countConditions(path, prefix), ...nullable.map((column): Condition => ({ column, is: "not null" }))];
+}
+
 /** The tests of `also`. */
 export function testConditions(also: Filter<TableName> | undefined): Condition[] {
   if (also === undefined) return [];
@@ -75,7 +81,7 @@ export function isWhole(path: PathInfo, prefix: Key, span: Span | undefined): bo
   if (span === undefined) return true;
   const { after, before, upTo, also, limit } = span;
   if (after !== undefined || before !== undefined || upTo !== undefined || also !== undefined) return false;
-  return limit === undefined || prefix.length === path.columns.length;
+  return limit === undefined || (path.isUnique && prefix.length === path.columns.length);
 }
 
 /** Whether a lookup by the prefix, which returns rows in the order of the primary key, returns them in the order of the path. */

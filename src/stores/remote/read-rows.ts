@@ -3,10 +3,11 @@
 
 import { InvariantError } from "../../base/index.ts";
 import { pathInfo, type Filter, type Path, type TableOf } from "../rows/indexes.ts";
-import type { Key, Part, Rows, Span } from "../rows/rows.ts";
+import type { Counted, Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type TableName, type Value } from "../rows/tables.ts";
 import {
   countConditions,
+  distinctConditions,
   insideRows,
   isInKeyOrder,
   isWhole,
@@ -117,6 +118,23 @@ export class ReadRows implements Rows {
     return Number(this.#query({ kind: "count", table: info.table, where, ...limit })[0]?.["count"] ?? 0);
   }
 
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
+    const rows = this.#query(selectQuery(pathInfo(path), prefix, { after }, "none"));
+    return rows.reduce((sum, row) => sum + Number(row[column]), 0);
+  }
+
+  countBy<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    by: readonly C[],
+    least: ColumnName<TableOf<P>>,
+  ): readonly (Part<TableOf<P>, C> & Counted)[] {
+    const info = pathInfo(path);
+    const where = countConditions(info, prefix);
+    const groups = this.#query({ kind: "count", table: info.table, where, by, least });
+    return groups as unknown as (Part<TableOf<P>, C> & Counted)[];
+  }
+
   /** The greatest value of a column below a prefix of the primary key. Nothing else of the rows is read. */
   most<T extends TableName>(table: T, prefix: Key, most: ColumnName<T>): number | undefined {
     const where = pathConditions(pathInfo(table), prefix);
@@ -130,7 +148,7 @@ export class ReadRows implements Rows {
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    const where = countConditions(info, prefix);
+    const where = distinctConditions(info, prefix, columns);
     const rows = this.#query({ kind: "distinct", table: info.table, columns, where });
     return sortRows([...rows], info, prefix.length, false) as unknown as Part<TableOf<P>, C>[];
   }

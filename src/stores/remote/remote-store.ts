@@ -69,13 +69,12 @@ import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedule
 import { readEmitted, readStream } from "../rules/streams.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import type { Backend } from "./backend.ts";
-import { listQueues, readBacklog, type Read } from "./backlog.ts";
+import { listQueues, readBacklog } from "../rules/backlog.ts";
 import { describe } from "./describe.ts";
 import { readHistory, readHolders } from "../rules/run-holders.ts";
 import { listRuns } from "../rules/list-runs.ts";
 import { prune } from "../rules/prune.ts";
 import { rekey } from "../rules/rekey.ts";
-import { rowSession } from "./row-session.ts";
 import { backUp, check } from "./scratch-copy.ts";
 import {
   OVERLAP_FROM,
@@ -85,7 +84,8 @@ import {
   type RemoteStoreOptions,
 } from "./session.ts";
 import { rulesWork } from "./rules-work.ts";
-import { RemoteThreads } from "./remote-threads.ts";
+import { rowSession, threadNumbers } from "./row-session.ts";
+import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./transact.ts";
 
 /** No limit. */
@@ -101,15 +101,14 @@ export class RemoteStore implements Store, ThreadStore {
   readonly pollsSeparately = true;
   readonly pipeline: NonNullable<Store["pipeline"]>;
   readonly #session: RemoteSession;
-  readonly #threads: RemoteThreads;
+  readonly #threads: Threads;
 
   constructor(session: RemoteSession) {
     this.#session = session;
     this.kind = session.backend.kind;
     const { writeConnections = WRITE_CONNECTIONS, overlapFrom = OVERLAP_FROM } = session.options;
     this.pipeline = { batches: writeConnections, writes: overlapFrom, transactions: USER_CONNECTIONS };
-    const numbers = { checkpoints: session.numbers("checkpoints"), values: session.numbers("values") };
-    this.#threads = new RemoteThreads(session.runner, session.reader, numbers);
+    this.#threads = new RowThreads(rowSession(session), threadNumbers(session));
   }
 
   get "~threads"(): Threads {
@@ -294,15 +293,11 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
-    return listQueues(this.#read("Listing queues"), upTo);
+    return this.#session.reader.withRows("Listing queues", (rows) => listQueues(rows, upTo));
   }
 
   readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
-    return readBacklog(this.#read("Reading the backlog"), upTo);
-  }
-
-  #read(what: string): Read {
-    return (queries) => this.#session.reader.read(what, queries);
+    return this.#session.reader.withRows("Reading the backlog", (rows) => readBacklog(rows, upTo));
   }
 
   // ── maintenance ──

@@ -1,6 +1,7 @@
 // Row session: a remote session as the rules use it.
 
 import type { RowSession } from "../rows/rows.ts";
+import type { ThreadNumbers } from "../rules/threads.ts";
 import { rulesWork } from "./rules-work.ts";
 import type { RemoteSession } from "./session.ts";
 
@@ -8,5 +9,18 @@ export function rowSession(session: Pick<RemoteSession, "reader" | "runner">): R
   return {
     read: (what, body) => session.reader.withRows(what, body),
     transact: (what, body) => session.runner.run(rulesWork(what, body)),
+  };
+}
+
+/** Numbers are reserved before the transaction (number-allocator.N1). */
+export function threadNumbers(session: RemoteSession): ThreadNumbers {
+  const checkpoints = session.numbers("checkpoints");
+  const values = session.numbers("values");
+  return {
+    async reserve(count) {
+      const { next: value } = await values.take(count);
+      const { next: checkpoint } = await checkpoints.take(1);
+      return () => ({ checkpoint, value });
+    },
   };
 }

@@ -5,7 +5,7 @@
 // transaction-rows.R2. The inbox of a live run contains its arrivals after `read`, one row each, without gaps. So its rows are deleted
 //   by number, without reading them, and so are entries and chunks.
 
-import { invariant } from "../../base/index.ts";
+import { invariant, InvariantError } from "../../base/index.ts";
 import { pathInfo, type Filter, type Path, type PathInfo, type TableOf } from "../rows/indexes.ts";
 import type { Key, Part, Rows, Span } from "../rows/rows.ts";
 import { keyColumns, type AnyRow, type ColumnName, type RowOf, type TableName, type Value } from "../rows/tables.ts";
@@ -15,6 +15,7 @@ import { changeLock, lockOf, pathLock, type AccessMode } from "./locks.ts";
 import { MISS } from "./miss.ts";
 import {
   countConditions,
+  distinctConditions,
   insideRows,
   isWhole,
   pathConditions,
@@ -141,6 +142,12 @@ export class TransactionRows implements Rows {
     return 0;
   }
 
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
+    const info = pathInfo(path);
+    const rows = this.#select(info, prefix, { after }, pathLock(this.#mode, info));
+    return rows.reduce((sum, row) => sum + Number(row[column]), 0);
+  }
+
   #countUpTo(query: Count, upTo: number): number {
     const [counted] = this.#counted(query);
     if (counted === undefined || this.#isBlind(query)) return 0;
@@ -160,13 +167,17 @@ export class TransactionRows implements Rows {
     return isBlind;
   }
 
+  countBy(): never {
+    throw new InvariantError("Rows are counted by values in a transaction.");
+  }
+
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[] {
     const info = pathInfo(path);
-    const where = countConditions(info, prefix);
+    const where = distinctConditions(info, prefix, columns);
     const query: Distinct = { kind: "distinct", table: info.table, columns, where };
     const rows = this.#counted(query);
     if (this.#isBlind(query)) return NOTHING;

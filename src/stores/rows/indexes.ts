@@ -141,6 +141,8 @@ export interface PathInfo {
   readonly columns: readonly { readonly name: string; readonly isDescending: boolean }[];
   readonly where: AnyFilter | undefined;
   readonly isPrimary: boolean;
+  /** No two rows have the same values in its columns. */
+  readonly isUnique: boolean;
   readonly isClaimed: boolean;
   readonly isSwept: boolean;
   readonly apart: readonly [string, string] | undefined;
@@ -159,6 +161,7 @@ function infoOf(name: Path): PathInfo {
     columns: columns.map((column) => ({ name: column.replace("-", ""), isDescending: column.startsWith("-") })),
     where: found?.where,
     isPrimary: found === undefined,
+    isUnique: found === undefined || found.unique === true,
     isClaimed: found?.claimed === true,
     isSwept: found === undefined ? SWEPT_TABLES.has(table) : found.swept === true,
     apart: found?.apart,

@@ -40,6 +40,11 @@ export interface Span<T extends TableName = TableName> {
 /** A row with some of its columns. */
 export type Part<T extends TableName, C extends ColumnName<T>> = { readonly [K in C]: RowOf<T>[K] };
 
+export interface Counted {
+  readonly count: number;
+  readonly least: number;
+}
+
 export interface Rows {
   /** The row with this primary key. */
   get<T extends TableName, C extends ColumnName<T>>(table: T, key: Key, columns: readonly C[]): Part<T, C> | undefined;
@@ -57,7 +62,20 @@ export interface Rows {
   ): readonly Part<TableOf<P>, C>[];
   /** The number of rows below a prefix, without locks. `upTo`: counting stops there. `also`: tests of further columns. */
   count<P extends Path>(path: P, prefix: Key, upTo?: number, also?: Filter<TableOf<P>>): number;
-  /** The combinations of values of the columns that follow the prefix, in order, one seek each. Without locks. No row has null there. */
+  /** The sum of a column over the rows below a prefix, as far as the next column is greater than `after`. */
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number;
+  /**
+   * The number of rows below a prefix by the values of some columns, with the least value of another one. Outside of transactions,
+   * for small parts of a table: a store may stop counting after the first `upTo` rows.
+   */
+  countBy<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    by: readonly C[],
+    least: ColumnName<TableOf<P>>,
+    upTo: number,
+  ): readonly (Part<TableOf<P>, C> & Counted)[];
+  /** The combinations of values of the columns that follow the prefix, in order, one seek each, without null. Without locks. */
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
@@ -124,6 +142,12 @@ export interface Tx {
   nextRun: RunNumber | undefined;
   /** Where run numbers are not reserved beforehand. */
   readonly runNumbers?: RunNumbers | undefined;
+}
+
+/** An open store, for rules that are not part of a list of writes. A body may run more than once. */
+export interface RowSession {
+  read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
+  transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
 }
 
 export interface RunNumbers {

@@ -298,7 +298,10 @@ export function keyBitsOf(table: TableName): number {
 export interface PayloadPlace {
   readonly column: string;
   readonly field: string;
-  /** The columns that say where the row is in its run, or in the store: one as text, or several. None: "0". */
+  /**
+   * The columns that say where the row is in its run, or in the store: one as text, or several. None: "0". A column that is not in
+   * the key is set only together with the payload.
+   */
   readonly place: readonly string[];
   /** How several columns become one text: joined by "/", or as a JSON list. */
   readonly form?: "path" | "json";
@@ -321,6 +324,10 @@ export const PAYLOADS: Partial<Record<TableName, PayloadPlace>> = {
     form: "json",
   },
 };
+
+export function isNullable(table: TableName, column: string): boolean {
+  return (TABLES[table].columns as Readonly<Record<string, Column<unknown>>>)[column]!.nullable;
+}
 
 export function columnType(table: TableName, column: string): Column<unknown>["type"] {
   return (TABLES[table].columns as Readonly<Record<string, Column<unknown>>>)[column]!.type;

@@ -162,7 +162,10 @@ function rowOf(targets: readonly Target[], node: string): Target {
 function countFresh({ rows }: Tx, { run, arrivals }: CompleteWrite, target: string): number {
   const fresh = new Set<string>();
   for (const arrival of arrivals)
-    if (arrival.target === target && rows.get("arrivals", [run, target, arrival.edge, arrival.index], SEQ) === undefined)
+    if (
+      arrival.target === target &&
+      rows.get("arrivals", [run, target, arrival.edge, arrival.index], SEQ) === undefined
+    )
       fresh.add(`${arrival.index} ${arrival.edge}`);
   return fresh.size;
 }
@@ -179,7 +182,9 @@ function findSpreadFault(row: ReadinessRow | undefined, spread: NewSpread): Read
 // ── the fence (completion.C1) ──
 
 function isHeld({ rows }: Tx, { run, fence }: CompleteWrite, flow: FlowRun): boolean {
-  return "turn" in fence ? isTurnHeld(rows, flow, fence.turn) : rows.is("queue", [run, fence.item], { token: fence.token });
+  return "turn" in fence
+    ? isTurnHeld(rows, flow, fence.turn)
+    : rows.is("queue", [run, fence.item], { token: fence.token });
 }
 
 /** The second test guesses that the fence holds where the row is not loaded (rows.P4). */
@@ -234,7 +239,8 @@ function countArrivals(
   for (const { row, isNew } of targets) if (isNew) nodes.set(row.node, row);
   for (const { target: node, edge, index, kind, cause } of arrivals) {
     const seq = cause === undefined ? 1 : first + cause;
-    if (!rows.add("arrivals", { run, target: node, edge, idx: index, kind: ARRIVAL_KINDS.indexOf(kind), seq })) continue;
+    if (!rows.add("arrivals", { run, target: node, edge, idx: index, kind: ARRIVAL_KINDS.indexOf(kind), seq }))
+      continue;
     const target = rowOf(targets, node);
     target.cause = seq;
     target.row.completed += 1;
@@ -327,8 +333,7 @@ function moveRun(
       status: isPaused ? "paused" : statusOf(rows, run, busy),
       turn_due: !isPaused && arrivals > read ? TurnDue.yes : TurnDue.no,
     });
-  } else if (token === null && (status === "running" || status === "waiting"))
-    flow.status = statusOf(rows, run, busy);
+  } else if (token === null && (status === "running" || status === "waiting")) flow.status = statusOf(rows, run, busy);
 }
 
 const SEQ = ["seq"] as const;

@@ -24,7 +24,16 @@ import type { Rows, Span } from "../rows/rows.ts";
 import { findPendingStart, insertAdmittedStart } from "./pending-start.ts";
 import { insertDeadline, insertItem } from "./items.ts";
 import { insertEntry } from "./journal-entries.ts";
-import { findNewest, isMovable, isStopped, newestStatus, NO_TURN, recordOf, RUN_COLUMNS, type RunRow } from "./run-rows.ts";
+import {
+  findNewest,
+  isMovable,
+  isStopped,
+  newestStatus,
+  NO_TURN,
+  recordOf,
+  RUN_COLUMNS,
+  type RunRow,
+} from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
 import { findByKey, saveStartKey } from "./start.ts";
 import { clearEnded, clearLeftover } from "./sweep.ts";

@@ -24,9 +24,9 @@ export function applyFireDue(tx: Tx, { limit }: FireDueWrite): FireDueOutcome {
   // One more than are fired: it is the next one.
   const due = rows.select("queue_delayed", [], DUE, { upTo: now, limit: limit + 1, peek: true });
   for (const { run, item, kind, name } of due.slice(0, limit)) {
-    // The run's lock comes before its items' (remote.L1). Another worker may have fired the item meanwhile.
+    // The run's lock comes before its items' (remote.L1). An item that another worker has fired meanwhile is then not selected.
     rows.own("runs", [run]);
-    if (!rows.own("queue", [run, item])) continue;
+    rows.own("queue", [run, item]);
     if (kind === "timer") {
       rows.drop("queue", [run, item]);
       if (appendToInbox(tx, run, { type: name as EntryType, target: item, data: "{}" })) runs.add(run);

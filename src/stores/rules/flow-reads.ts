@@ -26,8 +26,7 @@ export function readInputs(rows: Rows, asked: readonly InputsRequest[]): readonl
     const found = (arrivals[request] ?? []).toSorted(byTarget).flat();
     // Arrivals often refer to the same entry.
     const entries = new Map<number, string | undefined>();
-    for (const { seq } of found)
-      if (!entries.has(seq)) entries.set(seq, rows.get("journal", [run, seq], DATA)?.data);
+    for (const { seq } of found) if (!entries.has(seq)) entries.set(seq, rows.get("journal", [run, seq], DATA)?.data);
     return found.flatMap(({ target, edge, idx, kind, seq }): NodeInput[] => {
       const data = entries.get(seq);
       return data === undefined ? [] : [{ target, edge, index: idx, kind: kindOf(kind), seq, data }];

@@ -29,8 +29,7 @@ export function insertItem({ rows, now }: Tx, run: number, item: NewItem): void 
     slot === undefined || claim === undefined,
     "An item of a named queue must not be leased by the write that inserts it.",
   );
-  const state =
-    claim !== undefined ? QueueItemState.leased : isDelayed ? QueueItemState.delayed : QueueItemState.ready;
+  const state = claim !== undefined ? QueueItemState.leased : isDelayed ? QueueItemState.delayed : QueueItemState.ready;
   insertRow(rows, run, item.item, kind, name, priority, availableAt ?? now, seq, state, claim, slot);
 }
 
@@ -47,11 +46,7 @@ export function insertNode(
   // An item of a named queue is never leased by the write that inserts it: the queue's limits decide.
   const lease = slot === undefined ? claim : undefined;
   invariant(!isStopped || lease === undefined, "A node of a stopped run must not be leased.");
-  const state = isStopped
-    ? QueueItemState.stopped
-    : lease === undefined
-      ? QueueItemState.ready
-      : QueueItemState.leased;
+  const state = isStopped ? QueueItemState.stopped : lease === undefined ? QueueItemState.ready : QueueItemState.leased;
   insertRow(rows, run, item, "task", name, priority, now, seq, state, lease, slot);
 }
 
@@ -88,5 +83,17 @@ export function insertRow(
 }
 
 export function insertDeadline(tx: Tx, run: RunNumber, at: EpochMs): void {
-  insertRow(tx.rows, run, DEADLINE_ITEM, "timer", "DeadlineExceeded", 0, at, 1, QueueItemState.delayed, undefined, undefined);
+  insertRow(
+    tx.rows,
+    run,
+    DEADLINE_ITEM,
+    "timer",
+    "DeadlineExceeded",
+    0,
+    at,
+    1,
+    QueueItemState.delayed,
+    undefined,
+    undefined,
+  );
 }

@@ -7,7 +7,8 @@
 import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
 import { UNHAPPY, type Filter } from "../rows/indexes.ts";
 import type { Part, Rows, Span } from "../rows/rows.ts";
-import { RUN_COLUMNS, taggedRecord, tagsOf } from "./run-rows.ts";
+import { RUN_COLUMNS, taggedRecord } from "./run-rows.ts";
+import { tagsOf } from "./tags.ts";
 
 type ListedColumn = Exclude<(typeof RUN_COLUMNS)[number], "evidence">;
 type ListedRow = Part<"runs", ListedColumn>;

@@ -18,9 +18,10 @@ import { START_ITEM } from "./pending-start.ts";
 import type { Rows } from "../rows/rows.ts";
 import { columnsOf } from "../rows/tables.ts";
 import { insertEntry } from "./journal-entries.ts";
-import { NEW_RUN, RUN_COLUMNS, recordOf, tagsOf } from "./run-rows.ts";
+import { NEW_RUN, RUN_COLUMNS, recordOf } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
-import { insertTags, nextRun } from "./start.ts";
+import { nextRun } from "./start.ts";
+import { insertTags, tagsOf } from "./tags.ts";
 
 /** Runs before the rows of the old generation are cleared. Messages after `read` are unread and move to the new one. */
 export function startNextGeneration(
@@ -80,16 +81,7 @@ export function startNextGeneration(
   return recordOf(rows, made);
 }
 
-const INHERITED = [
-  "id",
-  "generation",
-  "definition",
-  "kind",
-  "parent",
-  "parent_command",
-  "root",
-  "priority",
-] as const;
+const INHERITED = ["id", "generation", "definition", "kind", "parent", "parent_command", "root", "priority"] as const;
 const MESSAGE = ["type", "target", "data"] as const;
 const DEDUP_ID = ["target", "at"] as const;
 

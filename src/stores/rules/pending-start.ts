@@ -26,8 +26,8 @@ import { dueRateGates, freeSlot, hasDueRateGates, LIMITS, openRateGates, QueueLi
 import type { Part, Rows } from "../rows/rows.ts";
 import { insertDeadline, insertRow } from "./items.ts";
 import type { RunRow } from "./run-rows.ts";
-import { insertTags } from "./start.ts";
 import type { Tx } from "./transaction.ts";
+import { insertTags } from "./tags.ts";
 
 export const START_ITEM = "Start";
 const PEEK = { peek: true } as const;

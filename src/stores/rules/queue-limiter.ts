@@ -29,15 +29,15 @@ interface Room {
   slots: number;
   /** How many more items the rate limit admits. */
   allowance: number;
-  /** When the rate admits more than now. */
-  opensAt: EpochMs | undefined;
-  /** How many items were admitted at the time of this transaction, by the rate's row for it. */
-  admitted: number;
+  /** How many items the rate's row for the time of this transaction counts, once it was read. */
+  admitted: number | undefined;
 }
 
 interface QueueRoom extends Room {
   readonly limits: QueueLimits;
   readonly paused: boolean;
+  /** By key, as far as they were read. */
+  readonly keys: Map<string, Room>;
 }
 
 export interface SlotKey {
@@ -52,7 +52,6 @@ const WHOLE_QUEUE = "";
 /** The text of limits that limit nothing. */
 const UNLIMITED = "{}";
 const NO_LIMITS: QueueLimits = {};
-const FULL: Room = { slots: 0, allowance: 0, opensAt: undefined, admitted: 0 };
 /** A limit that makes a poll read everything that a limit may need. */
 const ANY_LIMIT: StoredLimit = { concurrency: 1, rate: { limit: 1, perMs: 1 } };
 /** How many items one transaction parks. */
@@ -64,7 +63,8 @@ const EXPIRED_AHEAD = 200;
 
 export const LIMITS = ["limits", "paused"] as const;
 const QUEUE_AND_NAME = ["queue", "name"] as const;
-const RATE_USE = ["until", "count"] as const;
+const COUNT = ["count"] as const;
+const UNTIL = ["until"] as const;
 const RATE_USE_KEY = ["kind", "queue", "key", "until"] as const;
 const OPENS_AT = ["opens_at"] as const;
 const RATE_GATE = ["kind", "queue", "key"] as const;
@@ -128,45 +128,39 @@ export class QueueLimiter {
     const row = rows.get("queues", [queue], LIMITS);
     // A transaction reads the rest once it knows the limits, with or after the lock.
     if (row === undefined && rows.isGuess && this.#isPoll) this.#roomLeft(ANY_LIMIT, queue, WHOLE_QUEUE);
-    if (row === undefined || row.limits === UNLIMITED)
-      return { limits: NO_LIMITS, paused: row?.paused === 1, ...this.#roomLeft(NO_LIMITS, queue, WHOLE_QUEUE) };
-    const limits = limitsOf(row);
+    const limits = row === undefined || row.limits === UNLIMITED ? NO_LIMITS : limitsOf(row);
     // queue-limiter.G4
-    if (row.paused === 1 || !rows.own("queues", [queue])) return { limits, paused: true, ...FULL };
-    return { limits, paused: false, ...this.#roomLeft(limits, queue, WHOLE_QUEUE) };
+    const paused = row?.paused === 1 || (limits !== NO_LIMITS && !rows.own("queues", [queue]));
+    const { slots, allowance } = this.#roomLeft(paused ? NO_LIMITS : limits, queue, WHOLE_QUEUE);
+    return { limits, paused, slots, allowance, admitted: undefined, keys: new Map() };
   }
 
   #roomLeft({ concurrency, rate }: StoredLimit, queue: string, key: string): Room {
     const rows = this.#rows;
     const kind = this.#kind;
-    const room: Room = {
-      slots: Number.POSITIVE_INFINITY,
-      allowance: Number.POSITIVE_INFINITY,
-      opensAt: undefined,
-      admitted: 0,
+    const used = key === WHOLE_QUEUE ? [kind, queue] : [kind, queue, key];
+    return {
+      slots: concurrency === undefined ? Number.POSITIVE_INFINITY : concurrency - rows.count("queue_busy", used),
+      allowance:
+        rate === undefined
+          ? Number.POSITIVE_INFINITY
+          : rate.limit - rows.sum("begun", [kind, queue, key], "count", this.#now),
+      admitted: undefined,
     };
-    if (concurrency !== undefined)
-      room.slots = concurrency - rows.count("queue_busy", key === WHOLE_QUEUE ? [kind, queue] : [kind, queue, key]);
-    if (rate !== undefined) {
-      const uses = rows.select("begun", [kind, queue, key], RATE_USE, { after: this.#now });
-      let used = 0;
-      for (const { until, count } of uses) {
-        used += count;
-        if (until === this.#now + rate.perMs) room.admitted = count;
-      }
-      room.allowance = rate.limit - used;
-      room.opensAt = uses[0]?.until;
-    }
-    return room;
   }
 
   /** Undefined when the queue has no limits per key, or the item no key. */
   #keyRoomOf({ queue, key }: Pick<QueuedItem, "queue" | "key">): Room | undefined {
-    const { perKey } = this.#roomOf(queue).limits;
-    if (perKey === undefined || key === null) return undefined;
-    // Parking the item may need the key's rate gate.
-    if (this.#rows.isGuess && perKey.rate !== undefined) this.#rows.get("lanes", [this.#kind, queue, key], OPENS_AT);
-    return this.#roomLeft(perKey, queue, key);
+    const { limits, keys } = this.#roomOf(queue);
+    if (limits.perKey === undefined || key === null) return undefined;
+    let room = keys.get(key);
+    if (room === undefined) {
+      keys.set(key, (room = this.#roomLeft(limits.perKey, queue, key)));
+      // Parking an item of the key may need its rate gate.
+      if (this.#rows.isGuess && limits.perKey.rate !== undefined)
+        this.#rows.get("lanes", [this.#kind, queue, key], OPENS_AT);
+    }
+    return room;
   }
 
   /** As `admit`, but never parks the item. */
@@ -193,42 +187,49 @@ export class QueueLimiter {
     }
     const keyRoom = this.#keyRoomOf(item);
     if (keyRoom !== undefined && isFull(keyRoom)) {
-      this.#park(item, keyRoom);
+      this.#park(item, keyRoom.allowance <= 0);
       return false;
     }
     this.#recordAdmission(item, keyRoom);
     return true;
   }
 
-  #park({ run, item, queue, key }: QueuedItem, { allowance, opensAt }: Room): void {
+  #park({ run, item, queue, key }: QueuedItem, isRateUsed: boolean): void {
     const rows = this.#rows;
     const isChanged = rows.change("queue", [run, item], { state: QueueItemState.parked });
     invariant(isChanged, "A ready item must have a row to park.");
     this.#parked += 1;
     this.#hasThrottled = true;
     // A key without a free slot needs no rate gate: the write that removes one of its items unparks the next.
-    if (key === null || allowance > 0 || opensAt === undefined) return;
+    const opensAt = key === null || !isRateUsed ? undefined : this.#opensAt(queue, key);
+    if (key === null || opensAt === undefined) return;
     const gate = { kind: this.#kind, queue, key, opens_at: opensAt };
     if (!rows.add("lanes", gate)) rows.set("lanes", [this.#kind, queue, key], { opens_at: opensAt });
+  }
+
+  /** When the rate admits more than now. */
+  #opensAt(queue: string, key: string): EpochMs | undefined {
+    return this.#rows.first("begun", [this.#kind, queue, key], UNTIL, { after: this.#now })?.until;
   }
 
   /** Counts an admitted item. */
   #recordAdmission({ queue, key }: QueuedItem, keyRoom: Room | undefined): void {
     const room = this.#roomOf(queue);
-    room.slots -= 1;
-    room.allowance -= 1;
     const { rate, perKey } = room.limits;
-    if (rate !== undefined) this.#addRateUse(room, queue, WHOLE_QUEUE, rate.perMs);
-    if (perKey?.rate !== undefined && key !== null && keyRoom !== undefined)
-      this.#addRateUse(keyRoom, queue, key, perKey.rate.perMs);
+    this.#use(room, queue, WHOLE_QUEUE, rate?.perMs);
+    if (keyRoom !== undefined && key !== null) this.#use(keyRoom, queue, key, perKey?.rate?.perMs);
   }
 
-  #addRateUse(room: Room, queue: string, key: string, perMs: number): void {
+  #use(room: Room, queue: string, key: string, perMs: number | undefined): void {
+    room.slots -= 1;
+    room.allowance -= 1;
+    if (perMs === undefined) return;
+    const rows = this.#rows;
     const until = this.#now + perMs;
-    const count = (room.admitted += 1);
-    room.opensAt ??= until;
-    if (count > 1) return this.#rows.set("begun", [this.#kind, queue, key, until], { count });
-    this.#rows.insert("begun", { kind: this.#kind, queue, key, until, count });
+    const admitted = room.admitted ?? rows.get("begun", [this.#kind, queue, key, until], COUNT)?.count ?? 0;
+    const count = (room.admitted = admitted + 1);
+    if (count > 1) return rows.set("begun", [this.#kind, queue, key, until], { count });
+    rows.insert("begun", { kind: this.#kind, queue, key, until, count });
     this.#deleteExpiredRateUse();
   }
 
@@ -244,9 +245,10 @@ export class QueueLimiter {
   /** Whether the limits hold work back, and when they may admit more. */
   heldBack(): ThrottledWork {
     let nextAt = this.#parked >= MAX_PARKED ? this.#now : nextRateGate(this.#rows);
-    for (const { allowance, paused, opensAt } of this.#rooms.values())
-      if (allowance <= 0 && !paused && opensAt !== undefined && (nextAt === undefined || opensAt < nextAt))
-        nextAt = opensAt;
+    for (const [queue, { allowance }] of this.#rooms) {
+      const opensAt = allowance <= 0 ? this.#opensAt(queue, WHOLE_QUEUE) : undefined;
+      if (opensAt !== undefined && (nextAt === undefined || opensAt < nextAt)) nextAt = opensAt;
+    }
     return { nextAt, held: this.#hasThrottled || this.#hasParked() };
   }
 

@@ -7,8 +7,7 @@ import { findNewest, recordOf, RUN_COLUMNS } from "./run-rows.ts";
 
 /** The newest generation, or the given one. */
 export function findRun(rows: Rows, id: string, generation?: number): RunRecord | undefined {
-  const row =
-    generation === undefined ? findNewest(rows, id) : rows.first("runs_by_id", [id, generation], RUN_COLUMNS);
+  const row = generation === undefined ? findNewest(rows, id) : rows.first("runs_by_id", [id, generation], RUN_COLUMNS);
   return row && recordOf(rows, row);
 }
 
@@ -33,13 +32,7 @@ export function readJournal(rows: Rows, run: RunNumber, after: number, limit?: n
 const STEP = ["seq"] as const;
 
 /** The entries of a graph's steps: entries between two steps are not read. */
-export function readSteps(
-  rows: Rows,
-  run: RunNumber,
-  after: number,
-  upTo: number,
-  limit?: number,
-): readonly Entry[] {
+export function readSteps(rows: Rows, run: RunNumber, after: number, upTo: number, limit?: number): readonly Entry[] {
   const span = limit === undefined ? { after, upTo } : { after, upTo, limit };
   return rows
     .select("checkpoints", [run], STEP, span)
@@ -103,11 +96,7 @@ export function itemStateName(state: number): ItemInfo["state"] {
 
 const ITEM = ["state", "attempt", "available_at", "failures"] as const;
 
-export function readItems(
-  rows: Rows,
-  run: RunNumber,
-  items: readonly string[],
-): readonly (ItemInfo | undefined)[] {
+export function readItems(rows: Rows, run: RunNumber, items: readonly string[]): readonly (ItemInfo | undefined)[] {
   return items.map((item) => {
     const row = rows.get("queue", [run, item], ITEM);
     if (row === undefined) return undefined;

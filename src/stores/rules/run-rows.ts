@@ -1,8 +1,15 @@
 // Run rows: converts rows of `runs` to the kernel's records, and finds runs by id.
 
-import { dueOrSuspect, SUSPECT_AFTER, TurnDue, type RunNumber, type RunRecord, type RunStatus } from "../../kernel/index.ts";
+import {
+  dueOrSuspect,
+  SUSPECT_AFTER,
+  TurnDue,
+  type RunRecord,
+  type RunStatus,
+} from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
+import { tagsOf } from "./tags.ts";
 
 /** The columns of a record. */
 export const RUN_COLUMNS = [
@@ -27,15 +34,6 @@ export const RUN_COLUMNS = [
   "evidence",
 ] as const;
 export type RunRow = Part<"runs", (typeof RUN_COLUMNS)[number]>;
-
-const TAG = ["tag", "position"] as const;
-
-/** The tags of a run, in the order in which they were given. */
-export function tagsOf(rows: Rows, run: RunNumber): readonly string[] {
-  const tags = rows.select("tags", [run], TAG);
-  if (tags.length < 2) return tags.map(({ tag }) => tag);
-  return tags.toSorted((a, b) => a.position - b.position).map(({ tag }) => tag);
-}
 
 export function recordOf(rows: Rows, row: RunRow): RunRecord {
   return taggedRecord(row, tagsOf(rows, row.run));
@@ -130,8 +128,3 @@ export const NEW_RUN = {
   ended_at: null,
   evidence: null,
 } as const satisfies Partial<RowOf<"runs">>;
-
-/** Rows as plain objects: those of SQLite have no prototype, which `deepEqual` does not accept. */
-export function plainRows<T extends object>(rows: readonly unknown[]): T[] {
-  return rows.map((row) => ({ ...(row as T) }));
-}

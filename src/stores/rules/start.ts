@@ -22,8 +22,8 @@ import { insertPendingStart, rewritePendingStart } from "./pending-start.ts";
 import { insertDeadline } from "./items.ts";
 import { findEntry, insertEntry } from "./journal-entries.ts";
 import { findNewest, NEW_RUN, recordOf, type RunRow } from "./run-rows.ts";
-import type { Rows } from "../rows/rows.ts";
 import type { Tx } from "./transaction.ts";
+import { insertTags } from "./tags.ts";
 
 export function applyStart(tx: Tx, write: StartWrite): StartOutcome {
   const joined = joinOther(tx, write);
@@ -253,11 +253,6 @@ function writeFirst(
     evidence: undefined,
   };
   return { record, first };
-}
-
-/** `tags` has no tag twice. */
-export function insertTags(rows: Rows, run: RunNumber, tags: readonly string[]): void {
-  for (const [index, tag] of tags.entries()) rows.insert("tags", { run, tag, position: index + 1 });
 }
 
 /** A number is never used again: `prune` saves the highest, and numbers grow with time. Read once per transaction. */

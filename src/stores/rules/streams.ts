@@ -49,13 +49,7 @@ export function firstGeneration(rows: Rows, run: RunNumber): RunNumber {
   return rows.first("runs_by_id", [row.id, 0], NUMBER, { peek: true })?.run ?? run;
 }
 
-export function readStream(
-  rows: Rows,
-  run: RunNumber,
-  stream: string,
-  after: number,
-  limit: number,
-): readonly Chunk[] {
+export function readStream(rows: Rows, run: RunNumber, stream: string, after: number, limit: number): readonly Chunk[] {
   const found = rows.select("chunks", [firstGeneration(rows, run), stream], CHUNK, { after, limit });
   return found.map(({ position, data }) => ({ offset: position, data }));
 }

@@ -39,9 +39,7 @@ export class CheckpointCheck {
     const { step } = expected;
     const row = this.#sql.rows.get("checkpoints", [this.#run, step], COMPARED);
     if (row === undefined) return this.#fault(entry.seq, `Step ${step} is in the journal but has no checkpoint row.`);
-    const wrong = COMPARED.find(
-      (field) => (row[field] ?? undefined) !== expected[field],
-    );
+    const wrong = COMPARED.find((field) => (row[field] ?? undefined) !== expected[field]);
     if (wrong !== undefined)
       this.#fault(entry.seq, `The checkpoint of step ${step} has another ${wrong} than the journal.`);
   }

@@ -2,7 +2,6 @@
 
 import type { DestinationInfo, RunNumber, RunStatus, StoreInfo } from "../../kernel/index.ts";
 import { countWork } from "../rules/describe.ts";
-import { plainRows } from "../rules/run-rows.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { rowSession } from "./row-session.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
@@ -18,7 +17,7 @@ export async function describe(session: SqliteSession): Promise<StoreInfo> {
   const work = await countWork(rowSession(session), {
     countRuns: () => countRuns(session),
     countMessages: () =>
-      session.read("Counting messages", (sql) => plainRows<DestinationInfo>(sql.countOutgoing.all())),
+      session.read("Counting messages", (sql) => sql.countOutgoing.all().map((row) => ({ ...row }) as unknown as DestinationInfo)),
   });
   return session.read("Describing the store", () => {
     const { db } = session.connection;

@@ -10,7 +10,7 @@
 
 import { invariant } from "../../base/index.ts";
 import type { PathInfo, Test } from "../rows/indexes.ts";
-import { columnsOf, columnType, keyColumns, PAYLOADS, type TableName } from "../rows/tables.ts";
+import { columnsOf, columnType, isNullable, keyColumns, PAYLOADS, type TableName } from "../rows/tables.ts";
 
 /** Whether payloads pass through the codec's SQL functions (row-sql.Q1). */
 export type WithCodec = boolean;
@@ -164,11 +164,26 @@ export function countSql(path: PathInfo, prefix: number, also: SelectShape["also
   return isLimited ? `select count(*) as count from (select 1 ${from} limit +?)` : `select count(*) as count ${from}`;
 }
 
+/** Parameters: the prefix, the lower bound. */
+export function sumSql(path: PathInfo, prefix: number, column: string): string {
+  const where = [...conditionsOf(path, prefix), `${quoted(path.columns[prefix]!.name)} > ?`];
+  return `select coalesce(sum(${quoted(column)}), 0) as sum from ${sourceOf(path)}${whereText(where)}`;
+}
+
+/** Parameters: the prefix, the limit. */
+export function countBySql(path: PathInfo, prefix: number, by: readonly string[], least: string): string {
+  const list = by.map(quoted).join(", ");
+  const from = `from ${sourceOf(path)}${whereText(conditionsOf(path, prefix))}`;
+  return `select ${list}, count(*) as count, min(least) as least
+    from (select ${list}, ${quoted(least)} as least ${from} limit +?) group by ${list}`;
+}
+
 /** The distinct values of the column after the prefix, one seek per value (a loose index scan). */
 export function distinctSql(path: PathInfo, prefix: number): string {
   const { name, isDescending } = path.columns[prefix]!;
   const where = conditionsOf(path, 0);
   path.columns.slice(0, prefix).forEach((column, at) => where.push(`${quoted(column.name)} = ?${at + 1}`));
+  if (isNullable(path.table, name) && path.where?.[name] === undefined) where.push(`${quoted(name)} is not null`);
   const next = (...after: readonly string[]): string =>
     `select ${quoted(name)} from ${sourceOf(path)}${whereText([...where, ...after])}
       order by ${quoted(name)}${isDescending ? " desc" : ""} limit 1`;

@@ -96,9 +96,16 @@ async function openDatabase(
       cipher.register(db);
       if (options.migrate && cipher.isUnlocked) await withRetry(options, what, () => saveCodecProbe(db, cipher));
     }
-    const sql = await withRetry(options, what, () => prepareStatements(db, cipher));
+    const sql = await withRetry(options, what, () => prepareStatements(db));
     if (hasMoved()) return closed(db);
-    return { db, sql, rows: new SqliteRows(db, cipher !== undefined), userSql: new UserSql(db), cipher: cipher, files: file && openFilesOf(file) };
+    return {
+      db,
+      sql,
+      rows: new SqliteRows(db, cipher !== undefined),
+      userSql: new UserSql(db),
+      cipher: cipher,
+      files: file && openFilesOf(file),
+    };
   } catch (error) {
     if (file !== undefined && options.migrate) leaveEmpty(db);
     closed(db);

@@ -6,10 +6,11 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { bindHotRow } from "./hot-rows.ts";
 import { pathInfo, type Filter, type Path, type PathInfo, type TableOf, type Test } from "../rows/indexes.ts";
-import type { Key, Part, Rows, Span } from "../rows/rows.ts";
+import type { Counted, Key, Part, Rows, Span } from "../rows/rows.ts";
 import type { ColumnName, RowOf, TableName } from "../rows/tables.ts";
 import {
   clearSql,
+  countBySql,
   countSql,
   deleteSql,
   distinctSql,
@@ -17,6 +18,7 @@ import {
   isSql,
   selectSql,
   storedColumns,
+  sumSql,
   testShape,
   updateSql,
   valuesOf,
@@ -47,6 +49,8 @@ class PathStatements {
   readonly selects = new Map<readonly string[], Map<number | string, StatementSync>>();
   readonly byNames = new Map<string, Map<number | string, StatementSync>>();
   readonly counts = new Map<number | string, StatementSync>();
+  readonly groups = new Map<string, StatementSync>();
+  readonly sums = new Map<string, StatementSync>();
   readonly distincts: (StatementSync | undefined)[] = [];
   readonly clears = new Map<number, StatementSync>();
   readonly inserts = new Map<string, StatementSync>();
@@ -78,7 +82,7 @@ class PathStatements {
     const names = columns.join();
     shapes = this.byNames.get(names);
     if (shapes === undefined) this.byNames.set(names, (shapes = new Map()));
-    // A list that is written anew at every call must not fill the memory.
+    // A rule that makes a new list at every call must not fill the memory.
     if (this.selects.size < MAX_LISTS) this.selects.set(columns, shapes);
     return shapes;
   }
@@ -183,6 +187,31 @@ export class SqliteRows implements Rows {
     return (statement.get(...bound) as { count: number }).count;
   }
 
+  sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
+    const { info, sums } = this.#path(path);
+    const shape = `${column} ${prefix.length}`;
+    let statement = sums.get(shape);
+    if (statement === undefined) sums.set(shape, (statement = this.#db.prepare(sumSql(info, prefix.length, column))));
+    return (statement.get(...prefix, after) as { sum: number }).sum;
+  }
+
+  countBy<P extends Path, C extends ColumnName<TableOf<P>>>(
+    path: P,
+    prefix: Key,
+    by: readonly C[],
+    least: ColumnName<TableOf<P>>,
+    upTo: number,
+  ): readonly (Part<TableOf<P>, C> & Counted)[] {
+    const { info, groups } = this.#path(path);
+    const shape = `${by.join()} ${least} ${prefix.length}`;
+    let statement = groups.get(shape);
+    if (statement === undefined) {
+      const sql = countBySql(info, prefix.length, by, least);
+      groups.set(shape, (statement = this.#db.prepare(sql)));
+    }
+    return statement.all(...prefix, upTo) as unknown as (Part<TableOf<P>, C> & Counted)[];
+  }
+
   distinct<P extends Path, C extends ColumnName<TableOf<P>>>(
     path: P,
     prefix: Key,
@@ -247,12 +276,7 @@ export class SqliteRows implements Rows {
     return runInsert(statement, table, row, stored).changes === 1;
   }
 
-  change<T extends TableName>(
-    table: T,
-    key: Key,
-    values: Partial<RowOf<T>>,
-    expected?: Partial<RowOf<T>>,
-  ): boolean {
+  change<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>, expected?: Partial<RowOf<T>>): boolean {
     const bound: Bound = [];
     let node = follow(this.#path(table).updates, values, bound);
     for (const part of key) bound.push(part);

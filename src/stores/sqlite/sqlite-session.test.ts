@@ -33,8 +33,7 @@ afterEach(async () => {
 let workers = 0;
 const register = (name: string): Promise<unknown> =>
   session.transact("Registering", (tx) => registerWorker(tx, (workers += 1), name, 0));
-const names = (): Promise<string[]> =>
-  session.read("Reading", (_, rows) => listWorkers(rows).map(({ name }) => name));
+const names = (): Promise<string[]> => session.read("Reading", (_, rows) => listWorkers(rows).map(({ name }) => name));
 
 /** Makes the next COMMIT of this connection fail like a failing disk. */
 function breakCommit(when: "before it happens" | "after it happened", errcode: number): void {

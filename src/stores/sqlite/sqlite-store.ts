@@ -44,11 +44,10 @@ import type {
 } from "../../kernel/index.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import { apply, idleOutcome } from "../rules/apply.ts";
-import { listQueues, readBacklog } from "./backlog.ts";
+import { listQueues, readBacklog } from "../rules/backlog.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
 import { prune } from "../rules/prune.ts";
-import { rowSession } from "./row-session.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
@@ -80,10 +79,11 @@ import {
 } from "../rules/worker-leases.ts";
 import { rekeyFile } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
+import { rowSession, threadNumbers } from "./row-session.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
 import { readEmitted, readStream } from "../rules/streams.ts";
-import { SqliteThreads } from "./sqlite-threads.ts";
+import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./user-transaction.ts";
 
 export interface SqliteStoreOptions {
@@ -144,7 +144,7 @@ export class SqliteStore implements Store, ThreadStore {
   readonly kind = KIND;
 
   get "~threads"(): Threads {
-    return new SqliteThreads(this.#session);
+    return new RowThreads(rowSession(this.#session), threadNumbers);
   }
 
   transact(
@@ -308,11 +308,11 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
-    return this.#session.read("Listing queues", (sql) => listQueues(sql, upTo));
+    return this.#session.read("Listing queues", (_sql, rows) => listQueues(rows, upTo));
   }
 
   readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
-    return this.#session.read("Reading the backlog", (sql) => readBacklog(sql, upTo));
+    return this.#session.read("Reading the backlog", (_sql, rows) => readBacklog(rows, upTo));
   }
 
   pollChanges(): boolean {

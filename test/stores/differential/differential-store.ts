@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { leastNumberAt, type Outcome, type Store, type Write } from "../../../src/kernel/index.ts";
 import { columnsOf, columnType, SHARED } from "../../../src/stores/rows/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
+import { listQueues, readBacklog } from "../../../src/stores/rules/backlog.ts";
 import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../../../src/stores/rules/checkpoints.ts";
 import { readInputs, readReadiness } from "../../../src/stores/rules/flow-reads.ts";
@@ -41,7 +42,8 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: 
   findCheckpoint: (rows, _now, run: number, step: number, whole: boolean) => findCheckpoint(rows, run, step, whole),
   findLabeledCheckpoint: (rows, _now, run: number, label: string, step: number) =>
     findLabeledCheckpoint(rows, run, label, step),
-  readSteps: (rows, _now, run: number, after: number, upTo: number, limit?: number) => readSteps(rows, run, after, upTo, limit),
+  readSteps: (rows, _now, run: number, after: number, upTo: number, limit?: number) =>
+    readSteps(rows, run, after, upTo, limit),
   readInbox: (rows, _now, run: number, after: number) => readInbox(rows, run, after),
   readStream: (rows, _now, run: number, stream: string, after: number, limit: number) =>
     readStream(rows, run, stream, after, limit),
@@ -56,6 +58,8 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: 
   dueSchedules: (rows, now, definitions: readonly string[], limit: number) =>
     findDueSchedules(rows, now, definitions, limit),
   listWorkers: (rows) => listWorkers(rows),
+  listQueues: (rows, _now, upTo?: number) => listQueues(rows, upTo ?? Number.MAX_SAFE_INTEGER),
+  readBacklog: (rows, _now, upTo?: number) => readBacklog(rows, upTo ?? Number.MAX_SAFE_INTEGER),
 };
 
 export class DifferentialStore {
@@ -108,7 +112,7 @@ export class DifferentialStore {
   /** Calls that the row store does not support: it copies the result. */
   #other(store: Store, name: string, value: Function, args: unknown[]): unknown {
     if (
-      ["now", "pollChanges", "info", "check", "backup", "close", "listQueues", "readBacklog", "listRuns"].includes(name)
+      ["now", "pollChanges", "info", "check", "backup", "close", "listRuns"].includes(name)
     ) {
       if (name === "close") this.#close();
       return value.apply(store, args);
@@ -205,7 +209,7 @@ export class DifferentialStore {
   #dump(): TableRows {
     const tables: TableRows = {};
     for (const table of SHARED) {
-      const columns = columnsOf(table).map((column) => {
+      const columns = columnsOf(table).map((column: string) => {
         if (table === "tags" && column === "position") return "rowid as position";
         return columnType(table, column) === "payload" ? `cast(${column} as text) as ${column}` : `"${column}"`;
       });

@@ -51,11 +51,7 @@ export class RowStore {
   transact<T>(now: number, work: (tx: Tx) => T): Promise<T> {
     this.rounds = 0;
     this.asked = [];
-    return this.#commit((ws) =>
-      applyRules(ws, (rows) =>
-        work({ rows, now, nextRun: undefined }),
-      ),
-    );
+    return this.#commit((ws) => applyRules(ws, (rows) => work({ rows, now, nextRun: undefined })));
   }
 
   async read<T>(work: (rows: Rows) => T): Promise<T> {

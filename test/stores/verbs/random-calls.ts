@@ -7,6 +7,7 @@ import type { Key, Span } from "../../../src/stores/rows/rows.ts";
 import {
   columnType,
   keyColumns,
+  PAYLOADS,
   SHARED,
   TABLES,
   type AnyRow,
@@ -25,6 +26,7 @@ export interface LooseRows {
   first(path: Path, prefix: Key, columns: readonly string[], span?: LooseSpan): AnyRow | undefined;
   select(path: Path, prefix: Key, columns: readonly string[], span?: LooseSpan): readonly AnyRow[];
   count(path: Path, prefix: Key, upTo?: number): number;
+  sum(path: Path, prefix: Key, column: string, after: number | string): number;
   distinct(path: Path, prefix: Key, columns: readonly string[]): readonly AnyRow[];
   among(path: Path, wanted: readonly string[]): readonly string[];
   is(table: TableName, key: Key, expected: AnyRow): boolean;
@@ -113,7 +115,7 @@ export class RandomCalls {
     const roll = draw(20);
     if (roll < 3) return this.#get();
     if (roll < 12) return this.#select();
-    if (roll < 14) return this.#count();
+    if (roll < 14) return draw(4) === 0 ? this.#sum() : this.#count();
     if (roll < 16) return this.#distinct();
     return roll < 18 ? this.#among() : this.#is();
   }
@@ -305,6 +307,17 @@ export class RandomCalls {
     };
   }
 
+  #sum(): Call {
+    const { table } = pathInfo("begun");
+    const prefix = this.#prefix(pathInfo("begun"), 3);
+    const after = this.#random.value(table, pathInfo("begun").columns[prefix.length]!.name)!;
+    return {
+      text: this.#text("sum", "begun", prefix, after),
+      run: (rows) => rows.sum("begun", prefix, "count", after),
+      view: same,
+    };
+  }
+
   #distinct(): Call {
     const { draw } = this.#random;
     const candidates = PATHS.map((path) => pathInfo(path)).filter(({ apart }) => apart === undefined);
@@ -312,10 +325,7 @@ export class RandomCalls {
       const info = this.#random.pick(candidates);
       const prefix = this.#prefix(info, info.columns.length - 1);
       const columns: string[] = [];
-      for (const { name } of info.columns.slice(prefix.length, prefix.length + 1 + draw(3))) {
-        if (!isNeverNull(info, name)) break;
-        columns.push(name);
-      }
+      for (const { name } of info.columns.slice(prefix.length, prefix.length + 1 + draw(3))) columns.push(name);
       if (columns.length === 0) continue;
       return {
         text: this.#text("distinct", info.name, prefix, columns),
@@ -387,6 +397,14 @@ export class RandomCalls {
     );
   }
 
+  /** A column of a payload's place is set together with the payload. */
+  #values(table: TableName): AnyRow {
+    const columns = this.#random.some(this.#settable(table));
+    const payload = PAYLOADS[table];
+    const isMoved = payload?.place.some((column) => columns.includes(column)) === true;
+    return this.#random.values(table, isMoved ? [...new Set([...columns, payload.column])] : columns);
+  }
+
   /** A table with columns that may change. */
   #changeable(): TableName {
     return this.#random.pick(SHARED.filter((table) => this.#settable(table).length > 0));
@@ -395,7 +413,7 @@ export class RandomCalls {
   #change(): Call {
     const table = this.#changeable();
     const key = this.#key(table);
-    const values = this.#random.values(table, this.#random.some(this.#settable(table)));
+    const values = this.#values(table);
     const expected = this.#random.draw(2) === 0 ? undefined : this.#expected(table, key);
     return {
       text: this.#text("change", table, key, values, expected),
@@ -407,7 +425,7 @@ export class RandomCalls {
   #set(): Call {
     const table = this.#changeable();
     const key = this.#key(table);
-    const values = this.#random.values(table, this.#random.some(this.#settable(table)));
+    const values = this.#values(table);
     return {
       text: this.#text("set", table, key, values),
       run: (rows) => rows.set(table, key, values),

@@ -1,5 +1,6 @@
 // Row twins: the row port on a SQLite database in memory, and over a working set on a simulated server, with the same rows.
 
+import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import type { QueryResult, Connection, WireRow } from "../../../src/stores/remote/backend.ts";
 import type { AccessMode } from "../../../src/stores/remote/locks.ts";
@@ -8,7 +9,14 @@ import { ReadRows } from "../../../src/stores/remote/read-rows.ts";
 import { TransactionRows } from "../../../src/stores/remote/transaction-rows.ts";
 import { WorkingSet } from "../../../src/stores/remote/working-set.ts";
 import type { Rows } from "../../../src/stores/rows/rows.ts";
-import { columnsOf, columnType, SHARED, type AnyRow, type TableName } from "../../../src/stores/rows/tables.ts";
+import {
+  columnsOf,
+  columnType,
+  PAYLOADS,
+  SHARED,
+  type AnyRow,
+  type TableName,
+} from "../../../src/stores/rows/tables.ts";
 import { createSchema } from "../../../src/stores/sqlite/migrate.ts";
 import { SqliteRows } from "../../../src/stores/sqlite/sqlite-rows.ts";
 import { openSimBackend } from "../../simulation/store/sim-backend.ts";
@@ -17,13 +25,28 @@ import { inOrder, type TableRows as Tables } from "../differential/row-store.ts"
 /** More than any list of calls needs when each round loads what one call misses. */
 const MOST_ROUNDS = 1_000;
 
+/** A payload as the codec of the twin writes it: with the place that it was written for. */
+type Encoded = readonly [run: number, place: string, field: string, text: string];
+
 export class SqliteTwin {
   readonly #db = new DatabaseSync(":memory:");
   readonly rows: SqliteRows;
+  readonly #withCodec: boolean;
 
-  constructor() {
+  constructor(withCodec: boolean) {
     createSchema(this.#db);
-    this.rows = new SqliteRows(this.#db, false);
+    this.#withCodec = withCodec;
+    this.rows = new SqliteRows(this.#db, withCodec);
+    this.#db.function("reprise_encode", (value, run, place, field) => {
+      if (value === null) return null;
+      return Buffer.from(JSON.stringify([run, String(place), field, value]));
+    });
+    this.#db.function("reprise_decode", (value, run, place, field) => {
+      if (value === null) return null;
+      const [itsRun, itsPlace, itsField, text] = decoded(Buffer.from(value as Uint8Array).toString());
+      assert.deepEqual([itsRun, itsPlace, itsField], [run, String(place), field], "a payload has another place");
+      return text;
+    });
   }
 
   begin(): void {
@@ -36,12 +59,17 @@ export class SqliteTwin {
 
   /** All rows of a table, with the names and types of the port. */
   all(table: TableName): AnyRow[] {
-    const columns = columnsOf(table).map((column) => {
+    const columns = columnsOf(table).map((column: string) => {
       if (table === "tags" && column === "position") return "rowid as position";
       return columnType(table, column) === "payload" ? `cast(${column} as text) as ${column}` : `"${column}"`;
     });
     const rows = this.#db.prepare(`select ${columns.join(", ")} from ${table}`).all();
-    return rows.map((row) => ({ ...row }) as AnyRow);
+    const payload = this.#withCodec ? PAYLOADS[table]?.column : undefined;
+    return rows.map((row) => {
+      const plain = { ...row } as AnyRow;
+      if (payload !== undefined && plain[payload] !== null) plain[payload] = decoded(String(plain[payload]))[3];
+      return plain;
+    });
   }
 
   dump(): Tables {
@@ -51,6 +79,10 @@ export class SqliteTwin {
   close(): void {
     this.#db.close();
   }
+}
+
+function decoded(text: string): Encoded {
+  return JSON.parse(text) as Encoded;
 }
 
 export class RemoteTwin {
