@@ -139,7 +139,7 @@ function servedBy(path: Path): readonly string[] {
 
 /** Shapes of queries that no index has in order: they read all rows in the given states, and sort. */
 const SORTED: ReadonlyMap<string, string> = new Map([
-  ["distinct outbox [state = 2] worker", "few messages are leased"],
+  ["distinct outbox [state = 2, worker not null] worker", "few messages are leased"],
   ['distinct queue [state = 0, kind <> "timer", queue not null] queue', "people count the items of queues"],
   ["distinct queue [state in [2,6], queue not null] kind,queue", "few items of a queue are busy"],
 ]);
