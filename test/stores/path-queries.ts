@@ -3,8 +3,14 @@
 import { pathInfo, type Path } from "../../src/stores/rows/indexes.ts";
 import type { Key, Span } from "../../src/stores/rows/rows.ts";
 import { countConditions, prefixColumns, selectQuery } from "../../src/stores/remote/path-query.ts";
-import { lookup } from "../../src/stores/remote/query-coverage.ts";
-import type { Count, Distinct, Lock, Lookup, Select } from "../../src/stores/remote/query.ts";
+import {
+  lookup,
+  type Count,
+  type Distinct,
+  type Lock,
+  type Lookup,
+  type Select,
+} from "../../src/stores/remote/query.ts";
 
 export function selectBy(path: Path, prefix: Key, span: Span = {}, lock: Lock = "none"): Select {
   return selectQuery(pathInfo(path), prefix, span, lock);

@@ -36,7 +36,7 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
   };
 }
 
-/** The rows that an index with `apart` contains: `selectQuery` asks for one more, because at most one below a prefix is outside. */
+/** The rows that an index with `apart` contains: `selectQuery` reads one more, because at most one below a prefix is outside. */
 export function insideRows(path: PathInfo, rows: readonly AnyRow[], { limit }: Span): readonly AnyRow[] {
   if (path.apart === undefined) return rows;
   return rows.filter((row) => !isOutside(path, row)).slice(0, limit);

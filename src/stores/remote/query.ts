@@ -68,3 +68,7 @@ export interface Distinct<T extends TableName = TableName> {
 }
 
 export type Query = Select | Lookup | Count | Distinct;
+
+export function lookup(table: TableName, columns: readonly string[], keys: Lookup["keys"], lock: Lock): Lookup {
+  return { kind: "lookup", table, columns, keys, lock };
+}

@@ -122,7 +122,7 @@ const COUNTS: readonly (readonly [path: string, index: string, query: Query])[] 
 ];
 
 /** The indexes that serve paths of another name (indexes.X2). */
-const SERVED: Partial<Record<Path, readonly string[]>> = {
+const OTHER_INDEXES: Partial<Record<Path, readonly string[]>> = {
   runs_suspect: ["runs_due"],
   queue_ready: ["queue_open"],
   queue_suspect: ["queue_open"],
@@ -133,8 +133,8 @@ const SERVED: Partial<Record<Path, readonly string[]>> = {
   checkpoints_whole: ["PRIMARY"],
 };
 
-function servedBy(path: Path): readonly string[] {
-  return SERVED[path] ?? [pathInfo(path).isPrimary ? "PRIMARY" : path];
+function indexesOf(path: Path): readonly string[] {
+  return OTHER_INDEXES[path] ?? [pathInfo(path).isPrimary ? "PRIMARY" : path];
 }
 
 /** Shapes of queries that no index has in order: they read all rows in the given states, and sort. */
@@ -231,7 +231,7 @@ describeOn("mysql", "plans on MariaDB", () => {
       // The server has looked the key up already.
       if (steps.every(({ extra }) => NOT_FOUND.test(extra))) continue;
       const [step] = steps.filter(({ table }) => table.startsWith("reprise_"));
-      if (step === undefined || !servedBy(walk.path).includes(step.key ?? "")) return problem("uses another index");
+      if (step === undefined || !indexesOf(walk.path).includes(step.key ?? "")) return problem("uses another index");
       const isFirst = query.kind === "distinct" || (query.kind === "select" && query.limit !== undefined);
       const isSeek = walk.prefix.length > 0 || !(isFirst || pathInfo(walk.path).isPrimary);
       if (isSeek && !["ref", "range", "const", "eq_ref"].includes(step.type)) return problem("reads the whole index");
