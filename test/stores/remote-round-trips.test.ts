@@ -188,3 +188,13 @@ test("the backlog and the queues are read in three round trips", async () => {
   expect(queues).toMatchObject([{ name: "default" }, { name: "mail", ready: 50 }]);
   expect(listing).toEqual({ read: 3 });
 });
+
+test("ended runs are pruned in a few round trips, however many they are", async () => {
+  await using world = await World.open();
+  await world.turns(await world.started(), () => END);
+  const { result, calls } = await world.count(() => world.store.prune(world.store.now() + 1));
+  expect(result).toEqual({ runs: MANY });
+  // Reads: the highest run; a window of runs; what prevents deleting them; the kinds of start keys. Transactions: the runs;
+  // leftovers, their runs, their rows; no more leftovers.
+  expect(calls).toEqual({ read: 4, query: 5, commit: 2, rollback: 1 });
+});

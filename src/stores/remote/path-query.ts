@@ -30,7 +30,7 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
     kind: "select",
     table: path.table,
     where,
-    ...(order.length > 0 && { order }),
+    ...(order.length > 0 && span.unordered !== true && { order }),
     ...(limit !== undefined && { limit: path.apart === undefined ? limit : limit + 1 }),
     lock,
   };

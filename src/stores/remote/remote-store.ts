@@ -303,9 +303,7 @@ export class RemoteStore implements Store, ThreadStore {
   // ── maintenance ──
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
-    const { runner } = this.#session;
-    const session = rowSession(this.#session);
-    return prune({ ...session, transact: (what, body) => runner.run(rulesWork(what, body)) }, endedBefore, options);
+    return prune(rowSession(this.#session), endedBefore, options);
   }
 
   backup(path: string, onProgress?: OnProgress): Promise<void> {

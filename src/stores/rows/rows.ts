@@ -33,6 +33,8 @@ export interface Span<T extends TableName = TableName> {
   readonly also?: Filter<T>;
   /** Reads without a lock: a row may have changed when it is used, unless `own` locks it. */
   readonly peek?: true;
+  /** Any rows will do. Behind a network, rows that are loaded already are enough. */
+  readonly unordered?: true;
   /** How many rows a remote store loads at least: the transaction is about to change the first of them. */
   readonly ahead?: number;
 }
@@ -142,12 +144,6 @@ export interface Tx {
   nextRun: RunNumber | undefined;
   /** Where run numbers are not reserved beforehand. */
   readonly runNumbers?: RunNumbers | undefined;
-}
-
-/** An open store, for rules that are not part of a list of writes. A body may run more than once. */
-export interface RowSession {
-  read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
-  transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
 }
 
 export interface RunNumbers {

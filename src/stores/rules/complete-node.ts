@@ -339,7 +339,7 @@ function moveRun(
 const SEQ = ["seq"] as const;
 const ITEM = ["item"] as const;
 /** The items of a run do not change while its row is locked. The first of them may be the one that has just ended. */
-const TASKS = { also: { kind: "task" }, peek: true, ahead: 8 } as const satisfies Span<"queue">;
+const TASKS = { also: { kind: "task" }, peek: true, unordered: true, ahead: 8 } as const satisfies Span<"queue">;
 
 /** The status of a run whose turn no worker holds. */
 function statusOf(rows: Rows, run: RunNumber, busy: boolean): "running" | "waiting" {

@@ -17,14 +17,9 @@ const WHAT = "Pruning";
 /** How many runs, or start keys, are read at once: some milliseconds. */
 const WINDOW = 500;
 
-/** A `RowSession` whose transactions also have `sql`, until all rules speak rows. */
-interface PruneSession extends Pick<RowSession, "read"> {
-  transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
-}
-
 /** `pause` lets other tasks of the event loop run. */
 export async function prune(
-  session: PruneSession,
+  session: RowSession,
   endedBefore: EpochMs,
   { dryRun = false, onProgress }: PruneOptions,
   pause: () => Promise<void> = async () => {},
@@ -140,7 +135,7 @@ const KEY = ["key", "id"] as const;
 type StartKey = Part<"start_keys", (typeof KEY)[number]>;
 
 /** Deletes the start keys whose run does not exist. */
-async function deleteStartKeys(session: PruneSession, pause: () => Promise<void>): Promise<void> {
+async function deleteStartKeys(session: RowSession, pause: () => Promise<void>): Promise<void> {
   const kinds = await session.read(WHAT, (rows) =>
     rows.distinct("start_keys", [], KIND).map(({ definition, kind }) => [definition, kind] as const),
   );

@@ -1,12 +1,6 @@
 // Run rows: converts rows of `runs` to the kernel's records, and finds runs by id.
 
-import {
-  dueOrSuspect,
-  SUSPECT_AFTER,
-  TurnDue,
-  type RunRecord,
-  type RunStatus,
-} from "../../kernel/index.ts";
+import { dueOrSuspect, SUSPECT_AFTER, TurnDue, type RunRecord, type RunStatus } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
 import { tagsOf } from "./tags.ts";

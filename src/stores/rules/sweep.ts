@@ -6,9 +6,8 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
-import type { Part, Rows } from "../rows/rows.ts";
-import type { SlotKind } from "../rows/tables.ts";
-import { freeSlots } from "./queue-limiter.ts";
+import type { Rows } from "../rows/rows.ts";
+import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
 import type { Tx } from "./transaction.ts";
 
 /** How many rows of one table a transaction deletes. `sweepLeftovers` deletes the rest. */
@@ -52,27 +51,6 @@ function clearIds(rows: Rows, run: RunNumber): number {
   const ids = rows.select("once", [run], TARGET, SOME);
   for (const { target } of ids) rows.drop("once", [run, target]);
   return ids.length;
-}
-
-interface SlotKey {
-  readonly kind: SlotKind;
-  readonly queue: string;
-  readonly key: string;
-  count: number;
-}
-
-/** The slots that these items hold or wait for, in order, with the number of items. */
-export function slotKeysOf(items: readonly Part<"queue", "kind" | "queue" | "key">[]): readonly SlotKey[] {
-  const found = new Map<string, SlotKey>();
-  for (const { kind, queue, key } of items) {
-    if (kind === "timer" || queue === null || key === null) continue;
-    const text = JSON.stringify([kind, queue, key]);
-    const known = found.get(text);
-    if (known === undefined) found.set(text, { kind, queue, key, count: 1 });
-    else known.count += 1;
-  }
-  if (found.size < 2) return [...found.values()];
-  return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, slot]) => slot);
 }
 
 /** Deletes all rows of an ended run that is about to be retried. Its journal holds the messages it read. */

@@ -18,10 +18,10 @@ import {
   type WorkerInfo,
 } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
-import { freeSlots } from "./queue-limiter.ts";
+import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
 import { isMovable, NO_TURN, returnedTurn } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
-import { hasOldIds, slotKeysOf, sweepLeftovers, sweepOldIds } from "./sweep.ts";
+import { hasOldIds, sweepLeftovers, sweepOldIds } from "./sweep.ts";
 
 /**
  * A worker's number is its identity in every claim, renewal and commit. It is random, because a counter would give one number

@@ -17,7 +17,9 @@ export async function describe(session: SqliteSession): Promise<StoreInfo> {
   const work = await countWork(rowSession(session), {
     countRuns: () => countRuns(session),
     countMessages: () =>
-      session.read("Counting messages", (sql) => sql.countOutgoing.all().map((row) => ({ ...row }) as unknown as DestinationInfo)),
+      session.read("Counting messages", (sql) =>
+        sql.countOutgoing.all().map((row) => ({ ...row }) as unknown as DestinationInfo),
+      ),
   });
   return session.read("Describing the store", () => {
     const { db } = session.connection;

@@ -349,13 +349,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
-    const session = this.#session;
-    return prune(
-      { ...rowSession(session), transact: (what, body) => session.transact(what, body) },
-      endedBefore,
-      options,
-      () => yieldToEventLoop(session.options),
-    );
+    return prune(rowSession(this.#session), endedBefore, options, () => yieldToEventLoop(this.#session.options));
   }
 
   backup(path: string, onProgress?: OnProgress): Promise<void> {

@@ -23,11 +23,13 @@ import {
 import {
   hasNothingToReap,
   listWorkers,
+  readHeld,
   reap,
   registerWorker,
   releaseWorker,
   renewLease,
 } from "../../../src/stores/rules/worker-leases.ts";
+import { readHolders } from "../../../src/stores/rules/run-holders.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
 import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
 import type { Rows } from "../../../src/stores/rows/rows.ts";
@@ -60,6 +62,9 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: 
   listWorkers: (rows) => listWorkers(rows),
   listQueues: (rows, _now, upTo?: number) => listQueues(rows, upTo ?? Number.MAX_SAFE_INTEGER),
   readBacklog: (rows, _now, upTo?: number) => readBacklog(rows, upTo ?? Number.MAX_SAFE_INTEGER),
+  readHeld: (rows, _now, worker: number) => readHeld(rows, worker),
+  readHolders: (rows, _now, runs: readonly number[]) =>
+    readHolders(rows, runs, (run, seq) => rows.get("journal", [run, seq], ["at"])?.at),
 };
 
 export class DifferentialStore {
@@ -111,9 +116,7 @@ export class DifferentialStore {
 
   /** Calls that the row store does not support: it copies the result. */
   #other(store: Store, name: string, value: Function, args: unknown[]): unknown {
-    if (
-      ["now", "pollChanges", "info", "check", "backup", "close", "listRuns"].includes(name)
-    ) {
+    if (["now", "pollChanges", "info", "check", "backup", "close", "listRuns"].includes(name)) {
       if (name === "close") this.#close();
       return value.apply(store, args);
     }
