@@ -192,9 +192,11 @@ function bindLookup(shapes: Shapes, { table, columns, keys, lock }: Lookup): Bou
   return { shape: shapes.of(text), values: parts.values, columns: allOut(table), isOneOfMany: false };
 }
 
-/** bind-query.Q3 */
-export function sameKey(columns: readonly string[]): string {
-  return columns.map((column) => `t.${quoted(column)} = any(array[k.${quoted(column)}])`).join(" and ");
+/** bind-query.Q3. Only the first column: the planner would not seek the others, but filter all rows that have the first one. */
+export function sameKey([first = "", ...others]: readonly string[]): string {
+  const parts = [`t.${quoted(first)} = any(array[k.${quoted(first)}])`];
+  for (const column of others) parts.push(`t.${quoted(column)} = k.${quoted(column)}`);
+  return parts.join(" and ");
 }
 
 /** Removes duplicate keys. */

@@ -11,11 +11,13 @@ import { applyNext } from "../rules/apply.ts";
 import { saveFlows } from "../rules/flow-rows.ts";
 import { rolledBackOutcome } from "../rules/rolled-back-outcome.ts";
 import type { Tx } from "../rules/transaction.ts";
-import type { Query } from "./query.ts";
+import { lookup, type Query } from "./query.ts";
 import type { AccessMode } from "./locks.ts";
 import { Miss } from "./miss.ts";
 import { TransactionRows } from "./transaction-rows.ts";
 import type { WorkingSet } from "./working-set.ts";
+
+const RUN: readonly string[] = ["run"];
 
 export interface ApplyOptions {
   readonly mode: AccessMode;
@@ -82,9 +84,9 @@ export function applyWrites(
  */
 function prefetchItems(ws: WorkingSet, turns: readonly ClaimedTurn[]): void {
   const started = turns.filter(({ record: { head, kind } }) => head === 1 && kind !== "flow");
-  if (started.length === 0) return;
-  const keys = started.map(({ record: { run } }) => [run]);
-  ws.prefetchBy("queue", ["run"], keys, "none");
+  for (const { record } of started)
+    if (!ws.isLoadedBy("queue", RUN, [record.run], "none"))
+      ws.recordMissing(lookup("queue", RUN, [[record.run]], "none"));
 }
 
 /** Applies other work of the rules than a list of writes. */

@@ -23,8 +23,8 @@ import {
 } from "../../kernel/index.ts";
 import type { Acknowledged, HistoryCheck, Connection } from "./backend.ts";
 import type { PooledConnection } from "./connection-pool.ts";
-import { lookup } from "./reads.ts";
-import type { WorkingSet } from "./working-set.ts";
+import { lookup } from "./query.ts";
+import type { Tx } from "../rows/rows.ts";
 
 export interface HistoryHost {
   readonly random: Random;
@@ -33,7 +33,7 @@ export interface HistoryHost {
   /** remote.Y5. Drops cached rows, number blocks and connections; `kept` leads to the current server. */
   forget(kept: Connection | undefined): void;
   /** Applies `change` to `meta` in its own transaction, without waiting for `settled` (remote.Y6). */
-  record(change: (ws: WorkingSet) => void): Promise<void>;
+  record(change: (tx: Tx) => void): Promise<void>;
 }
 
 interface WriterState extends Acknowledged {
@@ -48,6 +48,8 @@ interface UnrecordedBreak {
 
 /** Rows in `writers` are deleted after 30 days without a commit, so the absence of an old row proves nothing. */
 const CHECKED_FOR_MS = 10 * 86_400_000;
+
+const VALUE = ["value"] as const;
 
 export class History {
   readonly #host: HistoryHost;
@@ -79,8 +81,8 @@ export class History {
   async begin(): Promise<void> {
     // Set only after the commit: the commit itself would verify it.
     let incarnation: string | undefined;
-    await this.#host.record((ws) => {
-      incarnation = this.#putIncarnation(ws, undefined);
+    await this.#host.record((tx) => {
+      incarnation = this.#putIncarnation(tx, undefined);
     });
     this.#incarnation = incarnation;
     this.#hasBegun = true;
@@ -163,8 +165,9 @@ export class History {
         "writers",
         ["writer"],
         known.map(({ writer }) => [writer]),
+        "none",
       ),
-      lookup("meta", ["key"], [[INCARNATION_KEY]]),
+      lookup("meta", ["key"], [[INCARNATION_KEY]], "none"),
     ]);
     const found = new Map(writers.map((row) => [row["writer"], row["batch"] as number]));
     for (const { writer, batch } of known) {
@@ -204,8 +207,8 @@ export class History {
       epoch = this.#epoch;
       let incarnation: string | undefined;
       try {
-        await this.#host.record((ws) => {
-          incarnation = this.#putIncarnation(ws, this.#unrecorded);
+        await this.#host.record((tx) => {
+          incarnation = this.#putIncarnation(tx, this.#unrecorded);
         });
       } catch {
         // The next commit retries.
@@ -217,19 +220,18 @@ export class History {
     }
   }
 
-  #putIncarnation(ws: WorkingSet, unrecorded: UnrecordedBreak | undefined): string {
-    const row = ws.get("meta", "update", INCARNATION_KEY);
+  #putIncarnation({ rows, now }: Tx, unrecorded: UnrecordedBreak | undefined): string {
+    const row = rows.get("meta", [INCARNATION_KEY], VALUE);
     // A later incarnation was written by another process; an earlier one is what the database went back to.
     const isRecorded =
       unrecorded === undefined ||
       (unrecorded.incarnation !== undefined && row !== undefined && row.value > unrecorded.incarnation);
     if (row !== undefined && isRecorded) return row.value;
-    const value = newIncarnation(this.#host.random, this.#host.now());
-    if (row === undefined) ws.insert("meta", { key: INCARNATION_KEY, value });
-    else ws.update("meta", row, { value });
-    if (unrecorded === undefined) return value;
-    const event = historyRow({ at: this.#host.now(), kind: "rolled_back", detail: unrecorded.detail });
-    if (ws.get("meta", "update", event.key) === undefined) ws.insert("meta", { ...event });
+    const value = newIncarnation(this.#host.random, now);
+    if (row === undefined) rows.insert("meta", { key: INCARNATION_KEY, value });
+    else rows.set("meta", [INCARNATION_KEY], { value });
+    if (unrecorded !== undefined)
+      rows.add("meta", historyRow({ at: now, kind: "rolled_back", detail: unrecorded.detail }));
     return value;
   }
 

@@ -1,4 +1,5 @@
-// Miss: thrown when a transaction reads a row that is not loaded (working-set.W1). Not a failure: the runner loads the row.
+// Miss: thrown when a transaction needs rows that are not loaded and must not guess (transaction-rows.R1). Not a failure: the runner
+// loads the rows and applies the rules again.
 
 export class Miss extends Error {
   constructor() {

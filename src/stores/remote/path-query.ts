@@ -11,7 +11,7 @@ import type { Condition, Lock, Select } from "./query.ts";
 export function pathConditions({ where, columns }: PathInfo, prefix: Key): Condition[] {
   const conditions: Condition[] = [];
   if (where !== undefined)
-    for (const column in where) conditions.push(fixedCondition(conditionOf(column, where[column]!)));
+    for (const column in where) conditions.push({ ...conditionOf(column, where[column]!), fixed: true });
   prefix.forEach((value, at) => conditions.push({ column: columns[at]!.name, is: "=", value }));
   return conditions;
 }
@@ -36,7 +36,7 @@ export function selectQuery(path: PathInfo, prefix: Key, span: Span, lock: Lock)
   };
 }
 
-/** The rows that an index with `apart` contains: `selectQuery` asks for one more, because at most one below a prefix is outside. */
+/** The rows that an index with `apart` contains: `selectQuery` reads one more, because at most one below a prefix is outside. */
 export function insideRows(path: PathInfo, rows: readonly AnyRow[], { limit }: Span): readonly AnyRow[] {
   if (path.apart === undefined) return rows;
   return rows.filter((row) => !isOutside(path, row)).slice(0, limit);
@@ -73,11 +73,6 @@ function conditionOf(column: string, test: Test | undefined): Condition {
 
 function bound(value: Value): number | string {
   return value ?? 0;
-}
-
-/** Values of a partial index's condition are written into the statement. */
-function fixedCondition(condition: Condition): Condition {
-  return "value" in condition || "values" in condition ? { ...condition, fixed: true } : condition;
 }
 
 /** Whether the read names all rows with equal values in these columns: such reads of many keys are merged into one lookup. */

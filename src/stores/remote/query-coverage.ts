@@ -2,7 +2,7 @@
 
 import { matches, matchesKnown } from "./evaluate.ts";
 import { NOT_LOADED, type TrackedRow, type LoadedSelection } from "./tracked-row.ts";
-import type { Condition, Lock, Lookup, Select } from "./query.ts";
+import type { Condition, Select } from "./query.ts";
 import { keyColumns, type AnyRow, type TableName, type Value } from "../rows/tables.ts";
 
 /**
@@ -32,7 +32,7 @@ export function further(query: Select, known: LoadedSelection, ahead: number): S
   return { ...query, limit: Math.max(known.limit * 2 + query.limit, ahead) };
 }
 
-export function blindKey({ table, blindDelete, blindUpdate }: TrackedRow): readonly Value[] {
+function blindKey({ table, blindDelete, blindUpdate }: TrackedRow): readonly Value[] {
   return keyColumns(table.name).map((column) => (blindDelete ?? blindUpdate)![column]!);
 }
 
@@ -59,10 +59,6 @@ export function blindKeys(
   return keys;
 }
 
-export function lookup(table: TableName, columns: readonly string[], keys: Lookup["keys"], lock: Lock): Lookup {
-  return { kind: "lookup", table, columns, keys, lock };
-}
-
 export function keyRow(table: TableName, key: readonly Value[]): AnyRow {
   return Object.fromEntries(keyColumns(table).map((column, index) => [column, key[index]!]));
 }
@@ -74,8 +70,4 @@ export function isSame(a: readonly string[], b: readonly string[]): boolean {
 /** Identifies a selection without its limit. */
 export function selectText({ where, order, lock }: Select): string {
   return JSON.stringify([where, order, lock]);
-}
-
-export function groupText(by: readonly string[], row: AnyRow): string {
-  return JSON.stringify(by.map((column) => row[column]));
 }

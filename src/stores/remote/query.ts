@@ -6,12 +6,12 @@ import type { TableName, Value } from "../rows/tables.ts";
 export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
 
 /**
- * A condition on one column. Values are bound parameters, so that one plan serves all of them; `fixed` values are written into
- * the statement, because a partial index is used only when its condition is in the statement.
+ * A condition on one column. Values are bound parameters, so that one plan serves all of them. `fixed` marks the condition of a
+ * partial index: its values are written into the statement, because the index is used only when its condition is in the statement.
  */
 export type Condition =
   | { readonly column: string; readonly is: Comparison; readonly value: number | string; readonly fixed?: true }
-  | { readonly column: string; readonly is: "null" | "not null" }
+  | { readonly column: string; readonly is: "null" | "not null"; readonly fixed?: true }
   | {
       readonly column: string;
       readonly is: "in";
@@ -68,3 +68,7 @@ export interface Distinct<T extends TableName = TableName> {
 }
 
 export type Query = Select | Lookup | Count | Distinct;
+
+export function lookup(table: TableName, columns: readonly string[], keys: Lookup["keys"], lock: Lock): Lookup {
+  return { kind: "lookup", table, columns, keys, lock };
+}

@@ -17,8 +17,7 @@ import {
   sortRows,
   testConditions,
 } from "./path-query.ts";
-import { lookup } from "./query-coverage.ts";
-import type { Lookup, Query } from "./query.ts";
+import { lookup, type Lookup, type Query } from "./query.ts";
 import { keyOf, keyText } from "./tracked-row.ts";
 
 /** More names than this are not queried one by one: the database lists those that have rows. */
@@ -68,7 +67,7 @@ export class ReadRows implements Rows {
     for (const key of keys) this.#results.set(lookupText(table, columns, key), byKey.get(keyText(key)) ?? NOTHING);
   }
 
-  #ask(text: string, query: () => Query): readonly AnyRow[] {
+  #resultOf(text: string, query: () => Query): readonly AnyRow[] {
     const found = this.#results.get(text);
     if (found !== undefined) return found;
     this.#missing.set(text, query());
@@ -76,16 +75,16 @@ export class ReadRows implements Rows {
     return NOTHING;
   }
 
-  #lookUp(table: TableName, columns: readonly string[], key: Key): readonly AnyRow[] {
-    return this.#ask(lookupText(table, columns, key), () => lookup(table, columns, [key], "none"));
+  #findBy(table: TableName, columns: readonly string[], key: Key): readonly AnyRow[] {
+    return this.#resultOf(lookupText(table, columns, key), () => lookup(table, columns, [key], "none"));
   }
 
   #query(query: Query): readonly AnyRow[] {
-    return this.#ask(JSON.stringify(query), () => query);
+    return this.#resultOf(JSON.stringify(query), () => query);
   }
 
   get<T extends TableName, C extends ColumnName<T>>(table: T, key: Key): Part<T, C> | undefined {
-    return this.#lookUp(table, keyColumns(table), key)[0] as Part<T, C> | undefined;
+    return this.#findBy(table, keyColumns(table), key)[0] as Part<T, C> | undefined;
   }
 
   first<P extends Path, C extends ColumnName<TableOf<P>>>(
@@ -106,7 +105,7 @@ export class ReadRows implements Rows {
     const info = pathInfo(path);
     const isLookup = isWhole(info, prefix, span as Span) && isInKeyOrder(info, prefix, span as Span);
     const rows = isLookup
-      ? this.#lookUp(info.table, prefixColumns(info, prefix), prefix)
+      ? this.#findBy(info.table, prefixColumns(info, prefix), prefix)
       : this.#query(selectQuery(info, prefix, span as Span, "none"));
     return insideRows(info, rows, span as Span) as unknown as Part<TableOf<P>, C>[];
   }
@@ -153,17 +152,17 @@ export class ReadRows implements Rows {
     return sortRows([...rows], info, prefix.length, false) as unknown as Part<TableOf<P>, C>[];
   }
 
-  among(path: Path, wanted: readonly string[]): readonly string[] {
-    if (wanted.length === 0) return NOTHING;
+  among(path: Path, names: readonly string[]): readonly string[] {
+    if (names.length === 0) return NOTHING;
     // The caller reads the rows of a few names anyway.
-    if (wanted.length <= FEW_NAMES) return wanted;
+    if (names.length <= FEW_NAMES) return names;
     const column = pathInfo(path).columns[0]!.name as never;
     const found = new Set<unknown>(this.distinct(path, NOTHING, [column]).map((row) => row[column]));
-    return wanted.filter((name) => found.has(name));
+    return names.filter((name) => found.has(name));
   }
 
   is(table: TableName, key: Key, expected: object): boolean {
-    const row = this.#lookUp(table, keyColumns(table), key)[0];
+    const row = this.#findBy(table, keyColumns(table), key)[0];
     return row !== undefined && Object.entries(expected).every(([column, value]) => row[column] === value);
   }
 

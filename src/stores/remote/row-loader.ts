@@ -28,7 +28,7 @@ export class RowLoader {
   /** The highest rank locked so far, and the highest number of a locked run. */
   #rank = 0;
   #highestRun = 0;
-  readonly asked: Query[] = [];
+  readonly sent: Query[] = [];
   /** Runs that were looked up without a lock. */
   readonly found: RunNumber[] = [];
 
@@ -50,8 +50,8 @@ export class RowLoader {
 
   /** False: the transaction must restart (row-loader.D2). */
   async load(missing: readonly Query[]): Promise<boolean> {
-    const isFirst = this.asked.length === 0;
-    this.asked.push(...missing);
+    const isFirst = this.sent.length === 0;
+    this.sent.push(...missing);
     let queries = mergeQueries(isFirst ? [...runsByNumber(this.#firstRuns), ...missing] : missing);
     if (this.#isOrdered) {
       const numbers = await this.#numbersOf(queries, isFirst);

@@ -3,12 +3,11 @@
 import type { Tx } from "../rules/transaction.ts";
 import { applyRules } from "./apply-writes.ts";
 import type { TransactionWork } from "./runner.ts";
-import type { WorkingSet } from "./working-set.ts";
 
-export function rulesWork<T>(what: string, body: (tx: Tx, ws: WorkingSet) => T): TransactionWork<T> {
+export function rulesWork<T>(what: string, body: (tx: Tx) => T): TransactionWork<T> {
   return {
     what,
     isOrdered: true,
-    apply: (ws, now) => applyRules(ws, (rows) => body({ rows, now, nextRun: undefined }, ws)),
+    apply: (ws, now) => applyRules(ws, (rows) => body({ rows, now, nextRun: undefined })),
   };
 }

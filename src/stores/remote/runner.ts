@@ -226,7 +226,7 @@ export class TransactionRunner {
     const restart = async (): Promise<AttemptResult<T>> => {
       await on.connection.rollback();
       this.#keep(ws);
-      return { retry: { ...plan, queries: loader.asked, runs: [...plan.runs, ...loader.found] }, reason: "order" };
+      return { retry: { ...plan, queries: loader.sent, runs: [...plan.runs, ...loader.found] }, reason: "order" };
     };
     try {
       if (plan.queries.length > 0 && !(await loader.load(plan.queries))) return await restart();

@@ -84,7 +84,7 @@ export class RemoteSession {
       },
       record: (change) =>
         this.runner.run({
-          ...rulesWork("Recording the history of the store", (_tx, ws) => change(ws)),
+          ...rulesWork("Recording the history of the store", change),
           isUrgent: true,
         }),
     });
@@ -200,8 +200,8 @@ export class RemoteSession {
   async #recordCodec(cipher: PayloadCipher): Promise<void> {
     const key = CODEC_KEY_PREFIX + cipher.codec.name;
     await this.runner.run(
-      rulesWork("Opening the store", (_tx, ws) => {
-        if (ws.get("meta", "update", key) === undefined) ws.insert("meta", { key, value: cipher.probe() });
+      rulesWork("Opening the store", ({ rows }) => {
+        rows.add("meta", { key, value: cipher.probe() });
       }),
     );
   }
@@ -222,13 +222,8 @@ export class RemoteSession {
 
   async #deleteWriters(writers: readonly string[]): Promise<void> {
     await this.runner.run(
-      rulesWork("Closing the store", (_tx, ws) => {
-        const keys = writers.toSorted().map((writer) => [writer] as const);
-        ws.require(() => ws.prefetchRows("writers", "update", keys));
-        for (const [writer] of keys) {
-          const row = ws.get("writers", "update", writer);
-          if (row !== undefined) ws.remove("writers", row);
-        }
+      rulesWork("Closing the store", ({ rows }) => {
+        for (const writer of writers) rows.drop("writers", [writer]);
       }),
     );
   }

@@ -64,7 +64,7 @@ const INDEXES = Object.fromEntries(
 ) as unknown as Readonly<Record<TableName, ReadonlyMap<string, readonly string[]>>>;
 
 /** Whether loaded rows can be found by these columns. */
-export function canLookUpBy(table: TableName, columns: readonly string[]): boolean {
+export function canFindBy(table: TableName, columns: readonly string[]): boolean {
   return INDEXES[table].has(nameOf(columns));
 }
 

@@ -24,9 +24,8 @@ import {
   sortRows,
   testConditions,
 } from "./path-query.ts";
-import { lookup } from "./query-coverage.ts";
-import type { Count, Distinct, Lock, Query } from "./query.ts";
-import { canLookUpBy } from "./tracked-row.ts";
+import { lookup, type Count, type Distinct, type Lock, type Query } from "./query.ts";
+import { canFindBy } from "./tracked-row.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 /** More names than this are not queried one by one: the database lists those that have rows. */
@@ -55,7 +54,7 @@ export class TransactionRows implements Rows {
 
   /** transaction-rows.R1 */
   #miss(query: Query): void {
-    this.#ws.note(query);
+    this.#ws.recordMissing(query);
     this.#guess();
   }
 
@@ -110,11 +109,11 @@ export class TransactionRows implements Rows {
         return row === undefined ? NOTHING : [row];
       }
       const columns = prefixColumns(info, prefix);
-      if (lock !== "skip" && canLookUpBy(table, columns))
-        return this.#lookUp(info, columns, prefix, lock, span.backwards === true);
+      if (lock !== "skip" && canFindBy(table, columns))
+        return this.#findBy(info, columns, prefix, lock, span.backwards === true);
     }
     const query = selectQuery(info, prefix, span, lock);
-    let rows: readonly AnyRow[] | undefined = this.#ws.trySelect(query, span.ahead);
+    let rows: readonly AnyRow[] | undefined = this.#ws.select(query, span.ahead);
     if (rows === undefined) {
       this.#guess();
       rows = this.#ws.loaded(query);
@@ -122,7 +121,7 @@ export class TransactionRows implements Rows {
     return insideRows(info, rows, span);
   }
 
-  #lookUp(info: PathInfo, columns: readonly string[], key: Key, lock: Lock, backwards: boolean): readonly AnyRow[] {
+  #findBy(info: PathInfo, columns: readonly string[], key: Key, lock: Lock, backwards: boolean): readonly AnyRow[] {
     const { table } = info;
     const isLoaded = this.#ws.isLoadedBy(table, columns, key, lock);
     if (!isLoaded) this.#miss(lookup(table, columns, [key], lock));
@@ -136,16 +135,20 @@ export class TransactionRows implements Rows {
     const { table } = info;
     const where = [...countConditions(info, prefix), ...testConditions(also)];
     const query: Count = { kind: "count", table, where };
-    if (upTo !== undefined) return this.#countUpTo({ ...query, upTo }, upTo);
-    if (this.#ws.tryCounts(query) !== undefined) return this.#ws.count(query);
-    this.#guess();
-    return 0;
+    return upTo === undefined ? this.#countAll(query) : this.#countUpTo({ ...query, upTo }, upTo);
   }
 
   sum<P extends Path>(path: P, prefix: Key, column: ColumnName<TableOf<P>>, after: number | string): number {
     const info = pathInfo(path);
     const rows = this.#select(info, prefix, { after }, pathLock(this.#mode, info));
     return rows.reduce((sum, row) => sum + Number(row[column]), 0);
+  }
+
+  #countAll(query: Count): number {
+    const [counted] = this.#counted(query);
+    if (counted === undefined || this.#isBlind(query)) return 0;
+    const { was, is } = this.#ws.changed(query.table, query.where);
+    return Number(counted["count"]) + is.length - was.length;
   }
 
   #countUpTo(query: Count, upTo: number): number {
@@ -162,7 +165,7 @@ export class TransactionRows implements Rows {
 
   /** Whether rows were changed that are not loaded: whether they match is unknown until then. */
   #isBlind({ table, where }: Count | Distinct): boolean {
-    const isBlind = this.#ws.noteBlind(table, where);
+    const isBlind = this.#ws.recordBlind(table, where);
     if (isBlind) this.#guess();
     return isBlind;
   }
@@ -209,15 +212,15 @@ export class TransactionRows implements Rows {
     return [...found.values()];
   }
 
-  among(path: Path, wanted: readonly string[]): readonly string[] {
-    if (wanted.length === 0) return NOTHING;
+  among(path: Path, names: readonly string[]): readonly string[] {
+    if (names.length === 0) return NOTHING;
     // The caller reads the rows of a few names anyway.
-    if (wanted.length <= FEW_NAMES) return wanted;
+    if (names.length <= FEW_NAMES) return names;
     const column = pathInfo(path).columns[0]!.name as never;
     const found = new Set<Value>(
       this.distinct(path, NOTHING, [column]).map((row) => (row as unknown as AnyRow)[column]!),
     );
-    return wanted.filter((name) => found.has(name));
+    return names.filter((name) => found.has(name));
   }
 
   is<T extends TableName>(table: T, key: Key, expected: Partial<RowOf<T>>): boolean {
@@ -255,7 +258,7 @@ export class TransactionRows implements Rows {
 
   #isTaken(info: PathInfo, key: Key): boolean {
     const lock = lockOf(this.#mode, info.table);
-    if (!info.isPrimary) return this.#lookUp(info, prefixColumns(info, key), key, lock, false).length > 0;
+    if (!info.isPrimary) return this.#findBy(info, prefixColumns(info, key), key, lock, false).length > 0;
     const found = this.#find(info.table, lock, key);
     if (found === undefined) this.#miss(lookup(info.table, keyColumns(info.table), [key], lock));
     return found !== undefined && found !== "none";
@@ -374,7 +377,7 @@ export class TransactionRows implements Rows {
   }
 
   #counted(query: Count | Distinct): readonly AnyRow[] {
-    const found = this.#ws.tryCounts(query);
+    const found = this.#ws.counts(query);
     if (found === undefined) this.#guess();
     return (found ?? NOTHING) as readonly AnyRow[];
   }

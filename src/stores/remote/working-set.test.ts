@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { runRow as anyRunRow } from "../../../test/stores/rows.ts";
 import type { QueryResult, WireRow } from "./backend.ts";
-import type { Lock, Query, Select } from "./query.ts";
-import { keyColumns, type RowOf } from "../rows/tables.ts";
-import { Miss } from "./miss.ts";
+import { lookup, type Lock, type Query, type Select } from "./query.ts";
+import { keyColumns, type RowOf, type TableName, type Value } from "../rows/tables.ts";
 import { WorkingSet } from "./working-set.ts";
 
 const runRow = (run: number, differently: Partial<RowOf<"runs">> = {}): RowOf<"runs"> =>
@@ -13,20 +12,33 @@ function tag(run: number, name: string, position = 1): RowOf<"tags"> {
   return { run, tag: name, position };
 }
 
-/** The missing queries of a read that must miss. */
-function missed(ws: WorkingSet, ask: () => unknown): readonly Query[] {
-  expect(ask).toThrow(Miss);
+/** A row that is loaded with this lock; undefined when it does not exist. */
+function get<T extends TableName>(ws: WorkingSet, table: T, lock: Lock, ...key: Value[]): RowOf<T> | undefined {
+  const found = ws.find(table, lock, key);
+  expect(found).toBeDefined();
+  return found === "none" ? undefined : (found as RowOf<T>);
+}
+
+/** The runs of a selection whose rows are loaded. */
+function numbers(ws: WorkingSet, query: Select<"runs">): number[] | undefined {
+  return ws.select(query)?.map(({ run }) => run);
+}
+
+/** The missing queries of a selection whose rows are not loaded. */
+function missing(ws: WorkingSet, query: Select<"runs">): readonly Query[] {
+  expect(ws.select(query)).toBeUndefined();
   return ws.takeMissing();
 }
 
 const rows = (...some: object[]): QueryResult => some as unknown as QueryResult;
-const byNumber = (lock: Lock, ...runs: number[]): Query => ({
-  kind: "lookup",
-  table: "runs",
-  columns: ["run"],
-  keys: runs.map((run) => [run]),
-  lock,
-});
+const byNumber = (lock: Lock, ...runs: number[]): Query =>
+  lookup(
+    "runs",
+    ["run"],
+    runs.map((run) => [run]),
+    lock,
+  );
+const RUN = ["run"];
 const queued = (limit: number, lock: Lock = "update"): Select<"runs"> => ({
   kind: "select",
   table: "runs",
@@ -54,75 +66,70 @@ function changesOf(ws: WorkingSet): readonly unknown[] {
 }
 
 describe("a row that is not loaded", () => {
-  test("is missed, with the query that loads it", () => {
+  test("is unknown until the result of its query is added", () => {
     const ws = new WorkingSet();
-    expect(missed(ws, () => ws.get("runs", "update", 7))).toEqual([byNumber("update", 7)]);
+    expect(ws.find("runs", "update", [7])).toBeUndefined();
     ws.addResult(byNumber("update", 7), rows(runRow(7)));
-    expect(ws.get("runs", "update", 7)?.id).toBe("run-7");
+    expect(get(ws, "runs", "update", 7)?.id).toBe("run-7");
   });
 
   test("is known to be absent once the database returned no row", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 7), []);
-    expect(ws.get("runs", "update", 7)).toBeUndefined();
+    expect(get(ws, "runs", "update", 7)).toBeUndefined();
   });
 
-  test("missing rows are loaded together, and only those", () => {
+  test("missing rows are loaded together", () => {
     const ws = new WorkingSet();
-    ws.addResult(byNumber("update", 1), rows(runRow(1)));
-    const wanting = (): void =>
-      ws.require(() => {
-        ws.prefetchRows("runs", "update", [[1], [2]]);
-        ws.prefetchRows("runs", "update", [[3]]);
-        ws.prefetchBy("tags", ["run"], [[1]], "none");
-      });
-    expect(missed(ws, wanting)).toEqual([
-      byNumber("update", 2, 3),
-      { kind: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" },
-    ]);
+    ws.recordMissing(byNumber("update", 2));
+    ws.recordMissing(lookup("tags", RUN, [[1]], "none"));
+    ws.recordMissing(byNumber("update", 3, 2));
+    expect(ws.takeMissing()).toEqual([byNumber("update", 2, 3), lookup("tags", RUN, [[1]], "none")]);
+    expect(ws.hasMissing).toBe(false);
   });
 
   test("missing rows are loaded in lock order: runs, queues, other locks, then reads without a lock", () => {
     const ws = new WorkingSet();
-    ws.prefetchRows("journal", "none", [[1, 1]]);
-    ws.prefetchRows("queue", "update", [[1, "Start"]]);
-    ws.prefetchRows("queues", "update", [["mail"]]);
-    ws.prefetchRows("runs", "update", [[1]]);
+    ws.recordMissing(lookup("journal", ["run", "seq"], [[1, 1]], "none"));
+    ws.recordMissing(lookup("queue", ["run", "item"], [[1, "Start"]], "update"));
+    ws.recordMissing(lookup("queues", ["name"], [["mail"]], "update"));
+    ws.recordMissing(byNumber("update", 1));
     expect(ws.takeMissing().map(({ table }) => table)).toEqual(["runs", "queues", "queue", "journal"]);
   });
 
   test("a row read without a lock is loaded again when a lock is needed", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("none", 1), rows(runRow(1, { status: "queued" })));
-    expect(ws.get("runs", "none", 1)?.status).toBe("queued");
-    expect(missed(ws, () => ws.get("runs", "update", 1))).toEqual([byNumber("update", 1)]);
+    expect(get(ws, "runs", "none", 1)?.status).toBe("queued");
+    expect(ws.find("runs", "update", [1])).toBeUndefined();
     ws.addResult(byNumber("update", 1), rows(runRow(1, { status: "paused" })));
-    expect(ws.get("runs", "none", 1)?.status).toBe("paused");
+    expect(get(ws, "runs", "none", 1)?.status).toBe("paused");
   });
 
   test("a row that was deleted before it was locked is absent", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("none", 1), rows(runRow(1)));
     ws.addResult(byNumber("update", 1), []);
-    expect(ws.get("runs", "none", 1)).toBeUndefined();
+    expect(get(ws, "runs", "none", 1)).toBeUndefined();
   });
 
   test("a row that another transaction has locked is not absent", () => {
     const ws = new WorkingSet();
-    const asked: Query = { kind: "lookup", table: "queues", columns: ["name"], keys: [["mail"]], lock: "skip" };
-    ws.addResult({ ...asked, lock: "none" }, rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 }));
-    ws.addResult(asked, []);
+    const mail = rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 });
+    ws.addResult(lookup("queues", ["name"], [["mail"]], "none"), mail);
+    ws.addResult(lookup("queues", ["name"], [["mail"]], "skip"), []);
     expect(ws.isLockedByOther("queues", "mail")).toBe(true);
-    expect(ws.get("queues", "none", "mail")?.name).toBe("mail");
+    expect(get(ws, "queues", "none", "mail")?.name).toBe("mail");
   });
 
   test("a run created in this transaction needs no query", () => {
     const ws = new WorkingSet();
     ws.markNewRun(9);
-    expect(ws.findBy("tags", ["run"], [9], "none")).toEqual([]);
-    expect(ws.get("once", "none", 9, "signal")).toBeUndefined();
+    expect(ws.isLoadedBy("tags", RUN, [9], "none")).toBe(true);
+    expect(ws.loadedBy("tags", RUN, [9])).toEqual([]);
+    expect(get(ws, "once", "none", 9, "signal")).toBeUndefined();
     ws.insert("tags", tag(9, "blue"));
-    expect(ws.findBy("tags", ["run"], [9], "none")).toEqual([tag(9, "blue")]);
+    expect(ws.loadedBy("tags", RUN, [9])).toEqual([tag(9, "blue")]);
   });
 });
 
@@ -136,79 +143,75 @@ describe("a selection", () => {
   test("contains the changes of this transaction, in order", () => {
     const ws = loaded(3, runRow(1), runRow(2));
     ws.insert("runs", runRow(3, { priority: 5 }));
-    ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
-    expect(ws.select(queued(3)).map(({ run }) => run)).toEqual([3, 2]);
+    ws.update("runs", get(ws, "runs", "update", 1)!, { status: "running" });
+    expect(numbers(ws, queued(3))).toEqual([3, 2]);
   });
 
   test("loads more when rows that no longer match may hide others", () => {
     const ws = loaded(2, runRow(1), runRow(2));
     expect(ws.select(queued(2))).toHaveLength(2);
-    ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
-    expect(ws.select(queued(1)).map(({ run }) => run)).toEqual([2]);
-    expect(missed(ws, () => ws.select(queued(2)))).toEqual([queued(6)]);
+    ws.update("runs", get(ws, "runs", "update", 1)!, { status: "running" });
+    expect(numbers(ws, queued(1))).toEqual([2]);
+    expect(missing(ws, queued(2))).toEqual([queued(6)]);
   });
 
   test("loads more when a row has moved in the order", () => {
     const ws = loaded(1, runRow(1, { priority: 9 }));
-    ws.update("runs", ws.get("runs", "update", 1)!, { priority: 0 });
-    expect(missed(ws, () => ws.select(queued(1)))).toEqual([queued(3)]);
+    ws.update("runs", get(ws, "runs", "update", 1)!, { priority: 0 });
+    expect(missing(ws, queued(1))).toEqual([queued(3)]);
   });
 
   test("loads nothing more when fewer rows than the limit were returned", () => {
     const ws = loaded(5, runRow(1));
-    ws.remove("runs", ws.get("runs", "update", 1)!);
+    ws.remove("runs", get(ws, "runs", "update", 1)!);
     expect(ws.select(queued(5))).toEqual([]);
   });
 
   test("omits rows without a lock when it needs locks", () => {
     const ws = loaded(5, runRow(1));
     ws.addResult(byNumber("none", 2), rows(runRow(2)));
-    expect(ws.select(queued(5)).map(({ run }) => run)).toEqual([1]);
+    expect(numbers(ws, queued(5))).toEqual([1]);
   });
 
   test("loads ahead, and merges queries into the longest one", () => {
     const ws = new WorkingSet();
-    ws.trySelect(queued(1), 10);
-    ws.trySelect(queued(4));
+    ws.select(queued(1), 10);
+    ws.select(queued(4));
     expect(ws.takeMissing()).toEqual([queued(10)]);
   });
 
   test("of a run all of whose rows are loaded needs no query", () => {
     const ws = new WorkingSet();
-    ws.addResult({ kind: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" }, rows(tag(1, "a")));
+    ws.addResult(lookup("tags", RUN, [[1]], "none"), rows(tag(1, "a")));
     const where = [{ column: "run", is: "=", value: 1 }] as const;
     expect(ws.select({ kind: "select", table: "tags", where, lock: "none" })).toEqual([tag(1, "a")]);
   });
 });
 
 describe("a count", () => {
-  const counting = { kind: "count", table: "runs", where: [{ column: "status", is: "=", value: "queued" }] } as const;
+  const where = [{ column: "status", is: "=", value: "queued" }] as const;
+  const counting = { kind: "count", table: "runs", where } as const;
 
-  test("is the database's count with the changes of this transaction", () => {
+  test("is the database's, and the rows that this transaction changed are known", () => {
     const ws = new WorkingSet();
+    expect(ws.counts(counting)).toBeUndefined();
+    expect(ws.takeMissing()).toEqual([counting]);
     ws.addResult(counting, [{ count: 10 }]);
-    ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { status: "paused" })));
-    ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
-    ws.update("runs", ws.get("runs", "update", 2)!, { status: "queued" });
+    ws.addResult(byNumber("update", 1, 2, 4), rows(runRow(1), runRow(2, { status: "paused" }), runRow(4)));
+    ws.update("runs", get(ws, "runs", "update", 1)!, { status: "running" });
+    ws.update("runs", get(ws, "runs", "update", 2)!, { status: "queued" });
     ws.insert("runs", runRow(3));
-    expect(ws.count(counting)).toBe(11);
+    expect(ws.counts(counting)).toEqual([{ count: 10 }]);
+    const { was, is } = ws.changed("runs", where);
+    expect([was.map(({ run }) => run), is.map(({ run }) => run)]).toEqual([[1], [2, 3]]);
   });
 
   test("loads rows that were deleted without loading them", () => {
     const ws = new WorkingSet();
-    ws.addResult(counting, [{ count: 10 }]);
+    expect(ws.recordBlind("runs", where)).toBe(false);
     ws.deleteBlind("runs", [4]);
-    expect(missed(ws, () => ws.count(counting))).toEqual([byNumber("update", 4)]);
-  });
-
-  test("by groups omits groups that became empty and adds new ones", () => {
-    const ws = new WorkingSet();
-    const grouped = { ...counting, by: ["definition"] } as const;
-    ws.addResult(grouped, [{ definition: "order", count: 1 }]);
-    ws.addResult(byNumber("update", 1), rows(runRow(1)));
-    ws.remove("runs", ws.get("runs", "update", 1)!);
-    ws.insert("runs", runRow(2, { definition: "pay" }));
-    expect(ws.groups(grouped)).toEqual([{ definition: "pay", count: 1 }]);
+    expect(ws.recordBlind("runs", where)).toBe(true);
+    expect(ws.takeMissing()).toEqual([byNumber("update", 4)]);
   });
 });
 
@@ -216,10 +219,10 @@ describe("changes", () => {
   test("are net: a row that was inserted and deleted is omitted, a row changed twice is one change", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1), rows(runRow(1)));
-    ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
-    ws.update("runs", ws.get("runs", "update", 1)!, { head: 3 });
+    ws.update("runs", get(ws, "runs", "update", 1)!, { head: 2 });
+    ws.update("runs", get(ws, "runs", "update", 1)!, { head: 3 });
     ws.insert("tags", tag(1, "a"));
-    ws.remove("tags", ws.get("tags", "none", 1, "a")!);
+    ws.remove("tags", get(ws, "tags", "none", 1, "a")!);
     expect(changesOf(ws)).toEqual([
       { change: "update", table: "runs", columns: ["head"], rows: [{ run: 1, head: 3 }] },
     ]);
@@ -228,8 +231,8 @@ describe("changes", () => {
   test("of one table are one update, in key order", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2)));
-    ws.update("runs", ws.get("runs", "update", 2)!, { status: "paused" });
-    ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
+    ws.update("runs", get(ws, "runs", "update", 2)!, { status: "paused" });
+    ws.update("runs", get(ws, "runs", "update", 1)!, { head: 2 });
     expect(changesOf(ws)).toEqual([
       {
         change: "update",
@@ -246,8 +249,8 @@ describe("changes", () => {
   test("contain a payload only for rows with a new one", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { evidence: "long" })));
-    ws.update("runs", ws.get("runs", "update", 1)!, { evidence: "{}" });
-    ws.update("runs", ws.get("runs", "update", 2)!, { head: 2 });
+    ws.update("runs", get(ws, "runs", "update", 1)!, { evidence: "{}" });
+    ws.update("runs", get(ws, "runs", "update", 2)!, { head: 2 });
     expect(ws.changes().map((change) => change.change === "update" && change.columns)).toEqual([
       ["evidence"],
       ["head"],
@@ -256,9 +259,8 @@ describe("changes", () => {
 
   test("an insert after a delete of the same key is an update of all columns", () => {
     const ws = new WorkingSet();
-    const asked: Query = { kind: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" };
-    ws.addResult(asked, rows(tag(1, "a", 1)));
-    ws.remove("tags", ws.get("tags", "none", 1, "a")!);
+    ws.addResult(lookup("tags", RUN, [[1]], "none"), rows(tag(1, "a", 1)));
+    ws.remove("tags", get(ws, "tags", "none", 1, "a")!);
     ws.insert("tags", tag(1, "a", 2));
     expect(changesOf(ws)).toEqual([
       { change: "update", table: "tags", columns: ["position"], rows: [{ run: 1, tag: "a", position: 2 }] },
@@ -283,20 +285,20 @@ describe("changes", () => {
       { change: "insert", table: "tags", rows: [tag(1, "b")] },
       { change: "update", table: "journal", columns: ["at"], rows: [{ run: 1, seq: 1, at: 5 }] },
     ]);
-    expect(ws.get("tags", "none", 1, "a")).toBeUndefined();
-    expect(missed(ws, () => ws.get("journal", "none", 1, 1))).toHaveLength(1);
+    expect(get(ws, "tags", "none", 1, "a")).toBeUndefined();
+    expect(ws.find("journal", "none", [1, 1])).toBeUndefined();
   });
 
   test("are discarded by a reset, and loaded rows are kept", () => {
     const ws = new WorkingSet();
     ws.addResult(byNumber("update", 1), rows(runRow(1)));
-    ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
+    ws.update("runs", get(ws, "runs", "update", 1)!, { head: 2 });
     ws.insert("tags", tag(1, "a"));
     ws.deleteBlind("tags", [1, "b"]);
     ws.reset();
     expect(changesOf(ws)).toEqual([]);
-    expect(ws.get("runs", "update", 1)?.head).toBe(1);
-    expect(missed(ws, () => ws.get("tags", "none", 1, "a"))).toHaveLength(1);
+    expect(get(ws, "runs", "update", 1)?.head).toBe(1);
+    expect(ws.find("tags", "none", [1, "a"])).toBeUndefined();
   });
 });
 
@@ -304,8 +306,8 @@ describe("assumed rows", () => {
   test("the commit expects an assumed row that was changed or read, and no other", () => {
     const ws = new WorkingSet();
     for (const run of [1, 2, 3]) ws.assume("runs", runRow(run, { turn_token: "t" }));
-    ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
-    ws.get("runs", "update", 2);
+    ws.update("runs", get(ws, "runs", "update", 1)!, { head: 2 });
+    get(ws, "runs", "update", 2);
     const expected = { chain: "c0", turn_token: "t", arrivals: 0, status: "queued" };
     expect(changesOf(ws)).toEqual([
       {
@@ -325,7 +327,7 @@ describe("assumed rows", () => {
   test("are verified when they are deleted", () => {
     const ws = new WorkingSet();
     ws.assume("runs", runRow(1));
-    ws.remove("runs", ws.get("runs", "update", 1)!);
+    ws.remove("runs", get(ws, "runs", "update", 1)!);
     expect(changesOf(ws)).toMatchObject([{ change: "delete", rows: [{ run: 1 }], old: [{ chain: "c0" }] }]);
   });
 
@@ -333,7 +335,7 @@ describe("assumed rows", () => {
     const ws = new WorkingSet();
     ws.assume("runs", runRow(1, { head: 4 }));
     ws.addResult(byNumber("update", 1), rows(runRow(1, { head: 5 })));
-    expect(ws.get("runs", "update", 1)?.head).toBe(5);
+    expect(get(ws, "runs", "update", 1)?.head).toBe(5);
     expect(changesOf(ws)).toEqual([]);
   });
 
@@ -341,7 +343,8 @@ describe("assumed rows", () => {
     const ws = new WorkingSet();
     ws.assumeAbsent("runs", ["id", "generation"], ["new", 0]);
     ws.assumeAbsent("once", ["run", "target"], [1, "signal"]);
-    expect(ws.findBy("runs", ["id", "generation"], ["new", 0], "update")).toEqual([]);
-    expect(ws.get("once", "none", 1, "signal")).toBeUndefined();
+    expect(ws.isLoadedBy("runs", ["id", "generation"], ["new", 0], "update")).toBe(true);
+    expect(ws.loadedBy("runs", ["id", "generation"], ["new", 0])).toEqual([]);
+    expect(get(ws, "once", "none", 1, "signal")).toBeUndefined();
   });
 });

@@ -1,26 +1,14 @@
-// WorkingSet: the rows of one transaction, in memory. The rules run on it through row statements (statements/row-statements.ts),
-// as they run on SQLite through SQL.
+// WorkingSet: the rows of one transaction, in memory. The rules read and change them through the row port (transaction-rows.ts).
 //
-// working-set.W1. A read of a row that is not loaded, or not locked as required, throws a `Miss` and records the query that loads
-//   it. Assumed rows are verified by the commit.
+// working-set.W1. A read returns undefined when a row is not loaded, or not locked as required. The query that loads it is recorded:
+//   by the working set for selections and counts, by the caller for rows. Assumed rows are verified by the commit.
 // working-set.W2. A read returns the database's rows with all changes of this transaction applied, as if each change had been
 //   written at once.
-// working-set.W3. `reset` discards all changes and keeps the loaded rows: after a miss the whole list is applied again.
+// working-set.W3. `reset` discards all changes and keeps the loaded rows: after a missing row was loaded the whole list is applied again.
 // working-set.W4. `changes` are net: a row that was inserted and deleted again is omitted, a row changed ten times is one change.
 
 import { invariant } from "../../base/index.ts";
-import {
-  blindKey,
-  blindKeys,
-  covers,
-  further,
-  groupText,
-  isSame,
-  keyRow,
-  lookup,
-  reaching,
-  selectText,
-} from "./query-coverage.ts";
+import { blindKeys, covers, further, isSame, keyRow, reaching, selectText } from "./query-coverage.ts";
 import type { QueryResult, Change } from "./backend.ts";
 import { compareValues, matches } from "./evaluate.ts";
 import {
@@ -38,9 +26,17 @@ import {
   type Key,
 } from "./tracked-row.ts";
 import { mergeQueries } from "./merge-queries.ts";
-import { MISS } from "./miss.ts";
 import { EXPECTED, netChanges } from "./net-changes.ts";
-import type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "./query.ts";
+import {
+  lookup,
+  type Condition,
+  type Count,
+  type Distinct,
+  type Lock,
+  type Lookup,
+  type Query,
+  type Select,
+} from "./query.ts";
 import { columnsOf, keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "../rows/tables.ts";
 
 const RUN: readonly string[] = ["run"];
@@ -54,22 +50,6 @@ export class WorkingSet {
   readonly #blindUpdates = new Set<TableName>();
 
   // ── reads ──
-
-  /** Reads a row by primary key. */
-  get<T extends TableName>(table: T, lock: Lock, ...key: readonly Value[]): RowOf<T> | undefined {
-    const tracked = this.#known(table, lock, key);
-    if (tracked === undefined) this.miss(lookup(table, keyColumns(table), [key], lock));
-    if (tracked === "none") return undefined;
-    this.#markUsed(tracked);
-    return tracked.row as RowOf<T> | undefined;
-  }
-
-  /** As `get`, but returns undefined for a row that is not loaded, and records its query. */
-  tryGet<T extends TableName>(table: T, lock: Lock, ...key: readonly Value[]): RowOf<T> | undefined {
-    const tracked = this.#known(table, lock, key);
-    if (tracked === undefined) this.#missing.push(lookup(table, keyColumns(table), [key], lock));
-    return tracked === undefined || tracked === "none" ? undefined : (tracked.row as RowOf<T> | undefined);
-  }
 
   /** "none": the row does not exist. Undefined: it is not loaded, or not locked as required. */
   find(table: TableName, lock: Lock, key: readonly Value[]): AnyRow | "none" | undefined {
@@ -85,7 +65,7 @@ export class WorkingSet {
   }
 
   /** Records the query of rows that are not loaded. */
-  note(query: Query): void {
+  recordMissing(query: Query): void {
     this.#missing.push(query);
   }
 
@@ -93,25 +73,13 @@ export class WorkingSet {
     return this.#missing.length > 0;
   }
 
-  /** All rows with these values in indexed columns. */
-  findBy<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[], lock: Lock): RowOf<T>[] {
-    if (!this.#isLoadedBy(table, columns, key, lock)) this.miss(lookup(table, columns, [key], lock));
-    const index = this.#table(table).indexOf(nameOf(columns));
-    invariant(index !== undefined, "a lookup uses columns without an index", { table, columns });
-    return this.#matching<T>(index.rows.get(keyText(key)) ?? [], NOT_LOADED, []);
-  }
-
-  /** `ahead`: load at least that many rows, because the next reads will need them. */
-  select<T extends TableName>(query: Select<T>, ahead = 0): RowOf<T>[] {
-    const rows = this.trySelect(query, ahead);
-    if (rows === undefined) throw MISS;
-    return rows;
-  }
-
-  /** As `select`, but returns undefined when rows are not loaded, and records their query. */
-  trySelect<T extends TableName>(query: Select<T>, ahead = 0): RowOf<T>[] | undefined {
+  /**
+   * Undefined: rows are not loaded, and their query is recorded. `ahead`: it loads at least that many rows, because the next reads
+   * will need them.
+   */
+  select<T extends TableName>(query: Select<T>, ahead = 0): RowOf<T>[] | undefined {
     const { table, where, order = [], lock, limit = Number.POSITIVE_INFINITY } = query;
-    if (this.#blindUpdates.has(table) && this.#noteBlindUpdates(query)) return undefined;
+    if (this.#blindUpdates.has(table) && this.#recordBlindUpdates(query)) return undefined;
     const known = this.#table(table).selected.get(selectText(query));
     const rows = this.#matching<T>(this.#candidates(query), LOCK_LEVELS[lock], where);
     const isKnown = known === undefined ? this.#isRunLoaded(query) : covers(known, query, limit);
@@ -129,19 +97,15 @@ export class WorkingSet {
     return rows.length > limit ? rows.slice(0, limit) : rows;
   }
 
-  /** Whether all rows of a selection are loaded. */
-  isComplete(query: Select): boolean {
-    return this.#table(query.table).selected.get(selectText(query))?.isComplete ?? this.#isRunLoaded(query);
-  }
-
   /** Whether a row looked up with `skip` is locked by another transaction. */
   isLockedByOther(table: TableName, ...key: readonly Value[]): boolean {
     return this.#table(table).lockedByOthers.has(keyText(key));
   }
 
-  /** Whether `findBy` would return without a miss. */
+  /** Whether all rows with these values are loaded. */
   isLoadedBy(table: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
-    return this.#isLoadedBy(table, columns, key, lock);
+    if (columns.length === 1 && columns[0] === "run" && this.#newRuns.has(key[0]!)) return true;
+    return this.#table(table).lockLevelOf(columns, key) >= LOCK_LEVELS[lock];
   }
 
   /** The loaded rows with these values; the database may have more. */
@@ -170,43 +134,8 @@ export class WorkingSet {
     );
   }
 
-  /** A count with the changes of this transaction applied; without `by` and `upTo`. */
-  count<T extends TableName>(query: Count<T>): number {
-    invariant(query.by === undefined && query.upTo === undefined, "a count with `by` or `upTo` cannot be adjusted");
-    return Number(this.groups(query)[0]!["count"]);
-  }
-
-  /** Counts by group with the changes of this transaction applied; `least` and `most` are not adjusted. */
-  groups<T extends TableName>(query: Count<T>): QueryResult {
-    const { table, where, by = [] } = query;
-    const groups = new Map(this.counts(query).map((answer) => [groupText(by, answer as AnyRow), { ...answer }]));
-    const add = (row: AnyRow | undefined, change: number): void => {
-      if (row === undefined || !matches(where, row)) return;
-      const text = groupText(by, row);
-      const group = groups.get(text) ?? { ...Object.fromEntries(by.map((column) => [column, row[column]!])), count: 0 };
-      group["count"] = Number(group["count"]) + change;
-      groups.set(text, group);
-    };
-    const changed = this.#touched.filter((tracked) => tracked.table.name === table);
-    // Rows changed blindly must be loaded: whether they matched is unknown.
-    const blindly = changed.filter(({ blindDelete, blindUpdate }) => (blindDelete ?? blindUpdate) !== undefined);
-    if (blindly.length > 0) this.miss(lookup(table, keyColumns(table), blindly.map(blindKey), "update"));
-    for (const { base, row } of changed) {
-      add(base, -1);
-      add(row, 1);
-    }
-    const all = [...groups.values()];
-    return query.by === undefined ? all : all.filter(({ count }) => Number(count) > 0);
-  }
-
-  /** Counts of the database, without the changes of this transaction. */
-  counts<T extends TableName>(query: Count<T> | Distinct<T>): QueryResult {
-    const answer = this.tryCounts(query);
-    if (answer === undefined) throw MISS;
-    return answer;
-  }
-
-  tryCounts<T extends TableName>(query: Count<T> | Distinct<T>): QueryResult | undefined {
+  /** Counts of the database, without the changes of this transaction. Undefined: they are not loaded, and the query is recorded. */
+  counts<T extends TableName>(query: Count<T> | Distinct<T>): QueryResult | undefined {
     const answer = this.#table(query.table).counted.get(JSON.stringify(query));
     if (answer === undefined) this.#missing.push(query);
     return answer;
@@ -225,60 +154,26 @@ export class WorkingSet {
   }
 
   /** Records the query of rows that were changed without loading them and may match. False: there are none. */
-  noteBlind(table: TableName, where: readonly Condition[]): boolean {
-    return this.#noteKeys(table, blindKeys(this.#touched, table, where), "update");
+  recordBlind(table: TableName, where: readonly Condition[]): boolean {
+    return this.#recordKeys(table, blindKeys(this.#touched, table, where), "update");
   }
 
   /** working-set.W2. A row that was not loaded may match the selection, or have another place in it, because it was changed. */
-  #noteBlindUpdates({ table, where, order = [], lock }: Select): boolean {
+  #recordBlindUpdates({ table, where, order = [], lock }: Select): boolean {
     const used = [...where.map(({ column }) => column), ...order.map(([column]) => column)];
-    return this.#noteKeys(table, blindKeys(this.#touched, table, where, used), lock === "skip" ? "update" : lock);
+    return this.#recordKeys(table, blindKeys(this.#touched, table, where, used), lock === "skip" ? "update" : lock);
   }
 
-  #noteKeys(table: TableName, keys: Lookup["keys"], lock: Lock): boolean {
+  #recordKeys(table: TableName, keys: Lookup["keys"], lock: Lock): boolean {
     if (keys.length > 0) this.#missing.push(lookup(table, keyColumns(table), keys, lock));
     return keys.length > 0;
   }
 
-  // ── prefetching ──
-
-  /** Records the part of a query that is not loaded. */
-  prefetch(query: Query): void {
-    if (query.kind === "select") return void this.trySelect(query);
-    if (query.kind !== "lookup") return void this.tryCounts(query);
-    const { table, columns, keys, lock } = query;
-    const isByKey = isSame(columns, keyColumns(table));
-    const missing = keys.filter((key) =>
-      isByKey ? this.#known(table, lock, key) === undefined : !this.#isLoadedBy(table, columns, key, lock),
-    );
-    if (missing.length > 0) this.#missing.push({ ...query, keys: missing });
-  }
-
-  prefetchRows(table: TableName, lock: Lock, keys: readonly (readonly Value[])[]): void {
-    this.prefetch(lookup(table, keyColumns(table), keys, lock));
-  }
-
-  prefetchBy(table: TableName, columns: readonly string[], keys: readonly (readonly Value[])[], lock: Lock): void {
-    this.prefetch(lookup(table, columns, keys, lock));
-  }
-
-  /** Throws one miss for everything that `prefetch` finds missing, instead of one miss per row. */
-  require(wanting: () => void): void {
-    const before = this.#missing.length;
-    wanting();
-    if (this.#missing.length > before) throw MISS;
-  }
-
-  miss(query: Query): never {
-    this.#missing.push(query);
-    throw MISS;
-  }
-
   /** The queries recorded since the last call, merged, in lock order. */
   takeMissing(): readonly Query[] {
-    const wanted = mergeQueries(this.#missing);
+    const queries = mergeQueries(this.#missing);
     this.#missing = [];
-    return wanted;
+    return queries;
   }
 
   // ── changes ──
@@ -472,11 +367,6 @@ export class WorkingSet {
     return this.#isKeyRunLoaded(name, key, LOCK_LEVELS[lock]) ? "none" : undefined;
   }
 
-  #isLoadedBy(name: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
-    if (columns.length === 1 && columns[0] === "run" && this.#newRuns.has(key[0]!)) return true;
-    return this.#table(name).lockLevelOf(columns, key) >= LOCK_LEVELS[lock];
-  }
-
   /** Whether all rows of this key's run are loaded. */
   #isKeyRunLoaded(name: TableName, key: readonly Value[], lockLevel: LockLevel): boolean {
     if (keyColumns(name)[0] !== "run") return false;
@@ -486,7 +376,7 @@ export class WorkingSet {
   /** Whether the query names a run all of whose rows are loaded. */
   #isRunLoaded({ table, where, lock }: Select): boolean {
     return where.some(
-      (one) => one.column === "run" && one.is === "=" && this.#isLoadedBy(table, RUN, [one.value], lock),
+      (one) => one.column === "run" && one.is === "=" && this.isLoadedBy(table, RUN, [one.value], lock),
     );
   }
 

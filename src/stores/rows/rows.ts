@@ -84,7 +84,7 @@ export interface Rows {
     columns: readonly C[],
   ): readonly Part<TableOf<P>, C>[];
   /** Which of these values of the first column may have rows, in any order. */
-  among(path: Path, wanted: readonly string[]): readonly string[];
+  among(path: Path, names: readonly string[]): readonly string[];
 
   /** Whether the row exists and has these values. */
   is<T extends TableName>(table: T, key: Key, expected: Partial<RowOf<T>>): boolean;
