@@ -8,71 +8,36 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type {
-  Backlog,
-  Chunk,
-  DueSchedules,
-  Entry,
-  HeldWork,
   HistoryBreak,
-  HistoryEvent,
-  InboxRow,
-  InputsRequest,
-  ItemInfo,
-  NewCheckpoint,
   ChangeNotice,
-  NodeInput,
   OnProgress,
   OutcomeOf,
   Problem,
   PruneOptions,
-  QueueState,
-  Readiness,
   Rekeyed,
-  RunFilter,
   RunHolder,
   RunNumber,
-  RunProgress,
-  RunRecord,
-  ScheduleRecord,
   Store,
   StoreInfo,
   TransactOutcome,
   TurnWrite,
-  VersionCount,
-  WorkerInfo,
   Write,
 } from "../../kernel/index.ts";
-import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
-import { readInputs, readReadiness } from "../rules/flow-reads.ts";
-import {
-  countVersions,
-  findRun,
-  readInbox,
-  readItems,
-  readItemTokens,
-  readJournal,
-  readProgress,
-  readSteps,
-} from "../rules/read.ts";
 import {
   randomWorkerNumber,
   hasNothingToReap,
-  listWorkers,
-  readHeld,
   reap,
   registerWorker,
   releaseWorker,
   renewLease,
   type Reaped,
 } from "../rules/worker-leases.ts";
-import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
-import { readEmitted, readStream } from "../rules/streams.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
+import type { Rows } from "../rows/rows.ts";
+import { RowReads } from "../rules/row-reads.ts";
 import type { Backend } from "./backend.ts";
-import { listQueues, readBacklog } from "../rules/backlog.ts";
 import { describe } from "./describe.ts";
-import { readHistory, readHolders } from "../rules/run-holders.ts";
-import { listRuns } from "../rules/list-runs.ts";
+import { readHolders } from "../rules/run-holders.ts";
 import { prune } from "../rules/prune.ts";
 import { rekey } from "../rules/rekey.ts";
 import { backUp, check } from "./scratch-copy.ts";
@@ -88,15 +53,12 @@ import { rowSession, threadNumbers } from "./row-session.ts";
 import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./transact.ts";
 
-/** No limit. */
-const EVERYTHING = Number.MAX_SAFE_INTEGER;
-
 /** Opens a store on a backend; closing the store closes both. */
 export async function openRemoteStore(backend: Backend, options: RemoteStoreOptions): Promise<RemoteStore> {
   return new RemoteStore(await RemoteSession.open(backend, options));
 }
 
-export class RemoteStore implements Store, ThreadStore {
+export class RemoteStore extends RowReads implements Store, ThreadStore {
   readonly kind: string;
   readonly pollsSeparately = true;
   readonly pipeline: NonNullable<Store["pipeline"]>;
@@ -104,6 +66,7 @@ export class RemoteStore implements Store, ThreadStore {
   readonly #threads: Threads;
 
   constructor(session: RemoteSession) {
+    super();
     this.#session = session;
     this.kind = session.backend.kind;
     const { writeConnections = WRITE_CONNECTIONS, overlapFrom = OVERLAP_FROM } = session.options;
@@ -155,14 +118,6 @@ export class RemoteStore implements Store, ThreadStore {
     return isThere;
   }
 
-  listWorkers(): Promise<readonly WorkerInfo[]> {
-    return this.#session.reader.withRows("Listing workers", listWorkers);
-  }
-
-  readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.reader.withRows("Reading the work of a worker", (rows) => readHeld(rows, worker));
-  }
-
   async releaseWorker(worker: number): Promise<void> {
     this.#session.cache.dropWorker(worker);
     await this.#session.runner.run(rulesWork("Releasing a worker", (tx) => releaseWorker(tx, worker)));
@@ -179,82 +134,14 @@ export class RemoteStore implements Store, ThreadStore {
 
   // ── reads ──
 
-  findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
-    return this.#session.reader.withRows("Finding a run", (rows) => findRun(rows, id, generation));
-  }
-
-  countVersions(): Promise<readonly VersionCount[]> {
-    return this.#session.reader.withRows("Counting versions", countVersions);
-  }
-
-  listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#session.reader.withRows("Listing runs", (rows) => listRuns(rows, filter));
-  }
-
-  readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
-    return this.#session.reader.withRows("Reading a journal", (rows) => readJournal(rows, run, after, limit));
-  }
-
-  readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]> {
-    return this.#session.reader.withRows("Reading checkpoints", (rows) => readCheckpoints(rows, run, after, limit));
-  }
-
-  findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.withRows("Reading a checkpoint", (rows) => findCheckpoint(rows, run, step, whole));
-  }
-
-  findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.withRows("Reading a checkpoint", (rows) =>
-      findLabeledCheckpoint(rows, run, label, step),
-    );
-  }
-
-  readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
-    return this.#session.reader.withRows("Reading steps", (rows) => readSteps(rows, run, after, upTo, limit));
-  }
-
-  readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
-    return this.#session.reader.withRows("Reading an inbox", (rows) => readInbox(rows, run, after));
-  }
-
-  readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
-    return this.#session.reader.withRows("Reading a stream", (rows) => readStream(rows, run, stream, after, limit));
-  }
-
-  readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
-    return this.#session.reader.withRows("Reading a run's streams", (rows) => readEmitted(rows, run));
-  }
-
-  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return this.#session.reader.withRows("Reading inputs", (rows) => readInputs(rows, asked));
-  }
-
-  readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
-    return this.#session.reader.withRows("Reading readiness", (rows) => readReadiness(rows, run));
-  }
-
-  readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
-    return this.#session.reader.withRows("Reading the progress of runs", (rows) => readProgress(rows, runs));
-  }
-
-  readItemTokens(
-    items: readonly { readonly run: RunNumber; readonly item: string }[],
-  ): Promise<readonly (string | undefined)[]> {
-    return this.#session.reader.withRows("Reading items", (rows) => readItemTokens(rows, items));
-  }
-
-  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
-    return this.#session.reader.withRows("Reading items", (rows) => readItems(rows, run, items));
+  protected read<T>(what: string, body: (rows: Rows) => T): Promise<T> {
+    return this.#session.reader.withRows(what, body);
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
     return this.#session.reader.withRows("Reading who holds runs", (rows) =>
       readHolders(rows, runs, (run, seq) => rows.most("journal", [run, seq], "at")),
     );
-  }
-
-  readHistory(): Promise<readonly HistoryEvent[]> {
-    return this.#session.reader.withRows("Reading the store's history", readHistory);
   }
 
   pollChanges(): boolean {
@@ -275,29 +162,6 @@ export class RemoteStore implements Store, ThreadStore {
 
   onNotice(heard: () => void): void {
     this.#session.notifier.onNotice(heard);
-  }
-
-  findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.reader.withRows("Finding a schedule", (rows) => findSchedule(rows, name));
-  }
-
-  listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.reader.withRows("Listing schedules", (rows) => listSchedules(rows, after, limit));
-  }
-
-  dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
-    const now = this.now();
-    return this.#session.reader.withRows("Reading schedules", (rows) =>
-      findDueSchedules(rows, now, definitions, limit),
-    );
-  }
-
-  listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
-    return this.#session.reader.withRows("Listing queues", (rows) => listQueues(rows, upTo));
-  }
-
-  readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
-    return this.#session.reader.withRows("Reading the backlog", (rows) => readBacklog(rows, upTo));
   }
 
   // ── maintenance ──

@@ -8,16 +8,8 @@
 import { resolve } from "node:path";
 import type { Clock, EpochMs, PayloadCodec, Random, Timers } from "../../base/index.ts";
 import type {
-  Backlog,
-  Chunk,
-  DueSchedules,
-  Entry,
-  HeldWork,
   HistoryBreak,
-  HistoryEvent,
-  InboxRow,
   InputsRequest,
-  NewCheckpoint,
   NodeInput,
   OnProgress,
   Outcome,
@@ -25,52 +17,29 @@ import type {
   Problem,
   Rekeyed,
   PruneOptions,
-  QueueState,
-  Readiness,
-  RunFilter,
   RunHolder,
   RunNumber,
-  RunProgress,
-  RunRecord,
-  ScheduleRecord,
   Store,
   StoreInfo,
   TransactOutcome,
   TurnWrite,
-  ItemInfo,
-  VersionCount,
-  WorkerInfo,
   Write,
 } from "../../kernel/index.ts";
+import type { Rows } from "../rows/rows.ts";
+import { RowReads } from "../rules/row-reads.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import { apply, idleOutcome } from "../rules/apply.ts";
-import { listQueues, readBacklog } from "../rules/backlog.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
 import { prune } from "../rules/prune.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
-import { readReadiness } from "../rules/flow-reads.ts";
-import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
-import { readHistory, readHolders } from "../rules/run-holders.ts";
-import { listRuns } from "../rules/list-runs.ts";
+import { readHolders } from "../rules/run-holders.ts";
 import { MEMORY } from "./store-file.ts";
 import type { Durability } from "./sqlite-connection.ts";
 import {
-  countVersions,
-  findRun,
-  readInbox,
-  readItems,
-  readItemTokens,
-  readJournal,
-  readProgress,
-  readSteps,
-} from "../rules/read.ts";
-import {
   randomWorkerNumber,
   hasNothingToReap,
-  listWorkers,
-  readHeld,
   reap,
   registerWorker,
   releaseWorker,
@@ -78,11 +47,9 @@ import {
   type Reaped,
 } from "../rules/worker-leases.ts";
 import { rekeyFile } from "./rekey.ts";
-import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { rowSession, threadNumbers } from "./row-session.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
-import { readEmitted, readStream } from "../rules/streams.ts";
 import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./user-transaction.ts";
 
@@ -120,15 +87,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   return new SqliteStore(session);
 }
 
-const EVERYTHING = Number.MAX_SAFE_INTEGER;
 const KIND = "sqlite";
 const ENTRY_TIME = ["at"] as const;
 
-export class SqliteStore implements Store, ThreadStore {
+export class SqliteStore extends RowReads implements Store, ThreadStore {
   readonly #session: SqliteSession;
   #dataVersion: number;
 
   constructor(session: SqliteSession) {
+    super();
     this.#session = session;
     this.#dataVersion = this.#readDataVersion();
   }
@@ -172,6 +139,10 @@ export class SqliteStore implements Store, ThreadStore {
     }
   }
 
+  protected read<T>(what: string, body: (rows: Rows) => T): Promise<T> {
+    return this.#session.read(what, (_, rows) => body(rows));
+  }
+
   checkHistory(): Promise<void> {
     return this.#session.checkHistory();
   }
@@ -204,18 +175,10 @@ export class SqliteStore implements Store, ThreadStore {
     );
   }
 
-  listWorkers(): Promise<readonly WorkerInfo[]> {
-    return this.#session.read("Listing workers", (_, rows) => listWorkers(rows));
-  }
-
   /** With the highest time of all writers: a lease by a slower clock would expire at once for the others. */
   #withHighestTime(tx: SqliteTx): SqliteTx {
     this.#session.catchUp();
     return { ...tx, now: this.now() };
-  }
-
-  readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.read("Reading the leases of a worker", (_, rows) => readHeld(rows, worker));
   }
 
   releaseWorker(worker: number): Promise<void> {
@@ -231,88 +194,15 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.transact("Reaping", (tx) => reap(tx, self));
   }
 
-  findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
-    return this.#session.read("Finding a run", (_, rows) => findRun(rows, id, generation));
-  }
-
-  countVersions(): Promise<readonly VersionCount[]> {
-    return this.#session.read("Counting versions", (_, rows) => countVersions(rows));
-  }
-
-  listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
-    return this.#session.read("Listing runs", (_, rows) => listRuns(rows, filter));
-  }
-
-  readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
-    return this.#session.read("Reading a journal", (_, rows) => readJournal(rows, run, after, limit));
-  }
-
-  readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]> {
-    return this.#session.read("Reading checkpoints", (_, rows) => readCheckpoints(rows, run, after, limit));
-  }
-
-  findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
-    return this.#session.read("Reading a checkpoint", (_, rows) => findCheckpoint(rows, run, step, whole));
-  }
-
-  findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.read("Reading a checkpoint", (_, rows) => findLabeledCheckpoint(rows, run, label, step));
-  }
-
-  readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
-    return this.#session.read("Reading steps", (_, rows) => readSteps(rows, run, after, upTo, limit));
-  }
-
-  readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
-    return this.#session.read("Reading an inbox", (_, rows) => readInbox(rows, run, after));
-  }
-
-  readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
-    return this.#session.read("Reading a stream", (_, rows) => readStream(rows, run, stream, after, limit));
-  }
-
-  readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
-    return this.#session.read("Reading a run's streams", (_, rows) => readEmitted(rows, run));
-  }
-
-  readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
+  /** joined-inputs.J1 */
+  override readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
     return this.#session.read("Reading inputs", () => this.#session.connection.inputs.read(requests));
-  }
-
-  readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
-    return this.#session.read("Reading readiness", (_, rows) => readReadiness(rows, run));
-  }
-
-  readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
-    return this.#session.read("Reading the progress of runs", (_, rows) => readProgress(rows, runs));
-  }
-
-  readItemTokens(
-    items: readonly { readonly run: RunNumber; readonly item: string }[],
-  ): Promise<readonly (string | undefined)[]> {
-    return this.#session.read("Reading items", (_, rows) => readItemTokens(rows, items));
-  }
-
-  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
-    return this.#session.read("Reading items", (_, rows) => readItems(rows, run, items));
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
     return this.#session.read("Reading who holds runs", (_, rows) =>
       readHolders(rows, runs, (run, seq) => rows.get("journal", [run, seq], ENTRY_TIME)?.at),
     );
-  }
-
-  readHistory(): Promise<readonly HistoryEvent[]> {
-    return this.#session.read("Reading the store's history", (_, rows) => readHistory(rows));
-  }
-
-  listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
-    return this.#session.read("Listing queues", (_sql, rows) => listQueues(rows, upTo));
-  }
-
-  readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
-    return this.#session.read("Reading the backlog", (_sql, rows) => readBacklog(rows, upTo));
   }
 
   pollChanges(): boolean {
@@ -332,20 +222,6 @@ export class SqliteStore implements Store, ThreadStore {
   #readDataVersion(): number {
     const { db, sql } = this.#session.connection;
     return db.isOpen ? (sql.dataVersion.get() as { data_version: number }).data_version : -1;
-  }
-
-  findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.read("Finding a schedule", (_, rows) => findSchedule(rows, name));
-  }
-
-  listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.read("Listing schedules", (_, rows) => listSchedules(rows, after, limit));
-  }
-
-  dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
-    return this.#session.read("Reading due schedules", (_, rows) =>
-      findDueSchedules(rows, this.now(), definitions, limit),
-    );
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {

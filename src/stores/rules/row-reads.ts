@@ -1,0 +1,152 @@
+// Row reads: the reads of the `Store` port over rows, once for every store.
+
+import type { EpochMs } from "../../base/index.ts";
+import type {
+  Backlog,
+  Chunk,
+  DueSchedules,
+  Entry,
+  HeldWork,
+  HistoryEvent,
+  InboxRow,
+  InputsRequest,
+  ItemInfo,
+  NewCheckpoint,
+  NodeInput,
+  QueueState,
+  Readiness,
+  RunFilter,
+  RunNumber,
+  RunProgress,
+  RunRecord,
+  ScheduleRecord,
+  VersionCount,
+  WorkerInfo,
+} from "../../kernel/index.ts";
+import type { Rows } from "../rows/rows.ts";
+import { listQueues, readBacklog } from "./backlog.ts";
+import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "./checkpoints.ts";
+import { readInputs, readReadiness } from "./flow-reads.ts";
+import { listRuns } from "./list-runs.ts";
+import {
+  countVersions,
+  findRun,
+  readInbox,
+  readItems,
+  readItemTokens,
+  readJournal,
+  readProgress,
+  readSteps,
+} from "./read.ts";
+import { readHistory } from "./run-holders.ts";
+import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
+import { readEmitted, readStream } from "./streams.ts";
+import { listWorkers, readHeld } from "./worker-leases.ts";
+
+/** No limit. */
+const EVERYTHING = Number.MAX_SAFE_INTEGER;
+
+export abstract class RowReads {
+  /** Runs `body` on the rows of the store, possibly several times. */
+  protected abstract read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
+  abstract now(): EpochMs;
+
+  listWorkers(): Promise<readonly WorkerInfo[]> {
+    return this.read("Listing workers", listWorkers);
+  }
+
+  readHeld(worker: number): Promise<HeldWork> {
+    return this.read("Reading the work of a worker", (rows) => readHeld(rows, worker));
+  }
+
+  findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
+    return this.read("Finding a run", (rows) => findRun(rows, id, generation));
+  }
+
+  countVersions(): Promise<readonly VersionCount[]> {
+    return this.read("Counting versions", countVersions);
+  }
+
+  listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
+    return this.read("Listing runs", (rows) => listRuns(rows, filter));
+  }
+
+  readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
+    return this.read("Reading a journal", (rows) => readJournal(rows, run, after, limit));
+  }
+
+  readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]> {
+    return this.read("Reading checkpoints", (rows) => readCheckpoints(rows, run, after, limit));
+  }
+
+  findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
+    return this.read("Reading a checkpoint", (rows) => findCheckpoint(rows, run, step, whole));
+  }
+
+  findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
+    return this.read("Reading a checkpoint", (rows) => findLabeledCheckpoint(rows, run, label, step));
+  }
+
+  readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
+    return this.read("Reading steps", (rows) => readSteps(rows, run, after, upTo, limit));
+  }
+
+  readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
+    return this.read("Reading an inbox", (rows) => readInbox(rows, run, after));
+  }
+
+  readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
+    return this.read("Reading a stream", (rows) => readStream(rows, run, stream, after, limit));
+  }
+
+  readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
+    return this.read("Reading a run's streams", (rows) => readEmitted(rows, run));
+  }
+
+  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
+    return this.read("Reading inputs", (rows) => readInputs(rows, asked));
+  }
+
+  readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
+    return this.read("Reading readiness", (rows) => readReadiness(rows, run));
+  }
+
+  readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
+    return this.read("Reading the progress of runs", (rows) => readProgress(rows, runs));
+  }
+
+  readItemTokens(
+    items: readonly { readonly run: RunNumber; readonly item: string }[],
+  ): Promise<readonly (string | undefined)[]> {
+    return this.read("Reading items", (rows) => readItemTokens(rows, items));
+  }
+
+  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
+    return this.read("Reading items", (rows) => readItems(rows, run, items));
+  }
+
+  readHistory(): Promise<readonly HistoryEvent[]> {
+    return this.read("Reading the store's history", readHistory);
+  }
+
+  findSchedule(name: string): Promise<ScheduleRecord | undefined> {
+    return this.read("Finding a schedule", (rows) => findSchedule(rows, name));
+  }
+
+  listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
+    return this.read("Listing schedules", (rows) => listSchedules(rows, after, limit));
+  }
+
+  dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
+    const now = this.now();
+    return this.read("Reading schedules", (rows) => findDueSchedules(rows, now, definitions, limit));
+  }
+
+  listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
+    return this.read("Listing queues", (rows) => listQueues(rows, upTo));
+  }
+
+  readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
+    return this.read("Reading the backlog", (rows) => readBacklog(rows, upTo));
+  }
+}
