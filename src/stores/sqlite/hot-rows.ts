@@ -1,5 +1,5 @@
 // Hot rows: inserts into the tables of the hot path with their columns written out. The generic form reads the columns of a row by
-// name, one by one, which takes 0.3 to 1 µs per row more (bench/README.md, `rows`).
+// name, one by one, which takes 0.3 to 1 µs per row more (`npm run bench -- writes`).
 //
 // hot-rows.H1. The columns are those of the table, in its order; a test compares the rows that both forms insert.
 
