@@ -225,8 +225,8 @@ export class RemoteStore implements Store, ThreadStore {
     return this.#session.reader.withRows("Reading a run's streams", (rows) => readEmitted(rows, run));
   }
 
-  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return this.#session.reader.withRows("Reading inputs", (rows) => readInputs(rows, asked));
+  readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
+    return this.#session.reader.withRows("Reading inputs", (rows) => readInputs(rows, requests));
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {

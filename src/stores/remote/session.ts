@@ -175,7 +175,7 @@ export class RemoteSession {
     );
   }
 
-  /** remote.N1. Call it before a lease is checked or granted: a lease from a slow clock would look expired to other processes. */
+  /** remote.N1. Call it before a lease is checked or granted: a lease from a slow clock would seem expired to other processes. */
   async catchUp(): Promise<void> {
     if (this.#serverClock === undefined) await this.#raiseClock();
     else await this.#measureClock();
