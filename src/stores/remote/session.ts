@@ -221,9 +221,10 @@ export class RemoteSession {
   }
 
   async #deleteWriters(writers: readonly string[]): Promise<void> {
+    this.history.forgetWriters(writers);
     await this.runner.run(
       rulesWork("Closing the store", ({ rows }) => {
-        for (const writer of writers) rows.drop("writers", [writer]);
+        for (const writer of writers) rows.remove("writers", [writer]);
       }),
     );
   }
