@@ -110,9 +110,7 @@ test("label and latest: at 100,000 checkpoints both are found by an index, and n
   expect(plan("checkpoints_whole", 1, { upTo: true })).toMatch(
     /^SEARCH checkpoints USING (COVERING )?INDEX checkpoints_whole \(run=\? AND step<\?\)$/,
   );
-  expect(plan("checkpoints_key", 1, { limit: false })).toBe(
-    "SEARCH checkpoints USING INDEX checkpoints_key (key=?)",
-  );
+  expect(plan("checkpoints_key", 1, { limit: false })).toBe("SEARCH checkpoints USING INDEX checkpoints_key (key=?)");
   expect(plan("checkpoints", 1, { after: true, upTo: true, backwards: false })).toMatch(
     /^SEARCH checkpoints USING (COVERING )?INDEX sqlite_autoindex_checkpoints_1 \(run=\? AND step>\? AND step<\?\)$/,
   );

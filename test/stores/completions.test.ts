@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import type { ClaimedItem, CompleteWrite, Problem, Store } from "../../src/kernel/index.ts";
+import { readInputs } from "../../src/stores/rules/flow-reads.ts";
 import { SqliteSession } from "../../src/stores/sqlite/sqlite-session.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import {
@@ -131,12 +132,24 @@ test("completions of one run in one transaction write its row and its barrier's 
   expect(["(get runs)", "(get readiness)", "set readiness", "set runs"].map(times)).toEqual([1, 1, 1, 1]);
 });
 
-test("the inputs of a node are one read per node, and one per entry", async () => {
-  const { run } = await startWithNodes(store, worker, "import-1", "x");
-  const one = ["(select arrivals)", "(get journal)"];
-  expect(await traced(() => store.readInputs([{ run, targets: ["x"] }]))).toEqual(one);
-  const both = await traced(() => store.readInputs([{ run, targets: ["x", "saved"] }]));
-  expect(both).toEqual(["(select arrivals)", ...one]);
+test("the inputs of nodes are joined in one statement, with the result of the rule", async () => {
+  const arrivals = ["x", "é y", "z"].map((name) => arrival(name, "input", 1, { cause: undefined }));
+  const { run } = await startFlow(store, worker, "import-1", { ...spreadOf(6, 4), arrivals });
+  const items = (await claimNodes(store, worker)).filter(({ item }) => item !== "z");
+  await store.write(
+    items.map((item) =>
+      item.item.startsWith("saved") ? completedItem(item) : completed(item, [arrival("j", item.item, 2)]),
+    ),
+  );
+  const requests = [["x"], ["saved"], ["j"], ["none"], ["saved", "é y", "j", "x", "j", "none"], []].map((targets) => ({
+    run,
+    targets,
+  }));
+  const expected = await session.read("Reading", (_, rows) => readInputs(rows, requests));
+  expect(expected.map((inputs) => inputs.length)).toEqual([1, 4, 2, 0, 8, 0]);
+  let joined: unknown;
+  expect(await traced(async () => (joined = await store.readInputs(requests)))).toEqual([]);
+  expect(joined).toEqual(expected);
 });
 
 test("a batch of completions whose COMMIT failed without happening is repeated once", async () => {

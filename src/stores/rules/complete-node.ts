@@ -155,7 +155,9 @@ function findFault(
 }
 
 function rowOf(targets: readonly Target[], node: string): Target {
-  return targets.find(({ row }) => row.node === node) as Target;
+  const target = targets.find(({ row }) => row.node === node);
+  invariant(target !== undefined, "Every arrival of a write must have a target.");
+  return target;
 }
 
 /** How many of the arrivals are new. Only read when the write may bring too many. */

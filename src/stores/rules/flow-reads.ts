@@ -7,7 +7,7 @@ import type { Rows } from "../rows/rows.ts";
 /** A kind's index is its number in the column `kind`, and never changes. */
 export const ARRIVAL_KINDS: readonly ArrivalKind[] = ["value", "skip", "failure"];
 
-function kindOf(number: number): ArrivalKind {
+export function arrivalKindOf(number: number): ArrivalKind {
   const kind = ARRIVAL_KINDS[number];
   invariant(kind !== undefined, "An arrival must have a known kind.");
   return kind;
@@ -29,7 +29,7 @@ export function readInputs(rows: Rows, asked: readonly InputsRequest[]): readonl
     for (const { seq } of found) if (!entries.has(seq)) entries.set(seq, rows.get("journal", [run, seq], DATA)?.data);
     return found.flatMap(({ target, edge, idx, kind, seq }): NodeInput[] => {
       const data = entries.get(seq);
-      return data === undefined ? [] : [{ target, edge, index: idx, kind: kindOf(kind), seq, data }];
+      return data === undefined ? [] : [{ target, edge, index: idx, kind: arrivalKindOf(kind), seq, data }];
     });
   });
 }

@@ -21,6 +21,7 @@ import { BUSY_SLICE_MS, withRetry, type RetryOptions } from "./retry-busy.ts";
 import { saveCodecProbe, openSqlitePayloadCipher, type SqlitePayloadCipher } from "./sqlite-payload-cipher.ts";
 import { APPLICATION_ID } from "./schema.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
+import { JoinedInputs } from "./joined-inputs.ts";
 import { SqliteRows } from "./sqlite-rows.ts";
 import { UserSql } from "./sqlite-user-sql.ts";
 import { checkSchemaVersion, notReprise, pragma, refuseNewer } from "./version.ts";
@@ -32,6 +33,7 @@ export interface SqliteConnection {
   readonly db: DatabaseSync;
   readonly sql: Statements;
   readonly rows: SqliteRows;
+  readonly inputs: JoinedInputs;
   readonly userSql: UserSql;
   /** Undefined when payloads are stored as they are. */
   readonly cipher: SqlitePayloadCipher | undefined;
@@ -102,6 +104,7 @@ async function openDatabase(
       db,
       sql,
       rows: new SqliteRows(db, cipher !== undefined),
+      inputs: new JoinedInputs(db, cipher !== undefined),
       userSql: new UserSql(db),
       cipher: cipher,
       files: file && openFilesOf(file),

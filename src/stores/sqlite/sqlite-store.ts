@@ -50,7 +50,7 @@ import { describe } from "./describe.ts";
 import { prune } from "../rules/prune.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
-import { readInputs, readReadiness } from "../rules/flow-reads.ts";
+import { readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../rules/checkpoints.ts";
 import { readHistory, readHolders } from "../rules/run-holders.ts";
 import { listRuns } from "../rules/list-runs.ts";
@@ -276,7 +276,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return this.#session.read("Reading inputs", (_, rows) => readInputs(rows, requests));
+    return this.#session.read("Reading inputs", () => this.#session.connection.inputs.read(requests));
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {

@@ -146,7 +146,12 @@ function indexOf(path: Path): string {
 }
 
 /** Paths of lists and counts for people: like lists, they may use another index after a table has grown (docs/decisions/0080). */
-const FOR_PEOPLE: ReadonlySet<Path> = new Set<Path>(["runs_by_definition", "runs_unhappy", "tags_by_tag", "queue_later"]);
+const FOR_PEOPLE: ReadonlySet<Path> = new Set<Path>([
+  "runs_by_definition",
+  "runs_unhappy",
+  "tags_by_tag",
+  "queue_later",
+]);
 
 function isForPeople({ walk }: SentQuery): boolean {
   // The first turn of each priority is read only to count a backlog.

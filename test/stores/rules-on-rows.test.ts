@@ -1,11 +1,11 @@
-// The row statements of remote stores do what the SQL of SQLite does: every store case, on both.
+// The rules have the same effect on SQLite and on the working set of remote stores: every store case, on both.
 
 import { describe, test } from "vitest";
 import { storeCases } from "../../src/testing/store-cases.ts";
 import { createSqliteFixture } from "./sqlite-fixture.ts";
 import { DifferentialStore } from "./differential/differential-store.ts";
 
-describe("SQLite and row statements", () => {
+describe("SQLite and a working set", () => {
   for (const { name, run } of storeCases) {
     test(name, async () => {
       const twins = new Map<string, DifferentialStore>();
