@@ -230,3 +230,16 @@ test("a turn that reads a message which the cached row does not count yet is com
   expect(await getRun(store, "order-1")).toMatchObject({ arrivals: 1, read: 1 });
   await other.close();
 });
+
+test("a store that is closed deletes the rows of its writers, and takes that for no loss of history", async () => {
+  const { server, store } = await openWorld();
+  const breaks: string[] = [];
+  store.onHistoryBreak(({ kind }) => breaks.push(kind));
+  await store.write([{ write: "start", run: newRun("order-1") }]);
+  const { database } = server;
+  const before = database.table("writers").size;
+  await store.close();
+  expect(database.table("writers").size).toBeLessThan(before);
+  expect(breaks).toEqual([]);
+  expect([...database.table("meta").all()].map(({ key }) => key)).toEqual(["incarnation"]);
+});

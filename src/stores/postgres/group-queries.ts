@@ -1,4 +1,4 @@
-// Group queries: the same query for many runs, as one statement. Row statements query run by run; one statement per query would
+// Group queries: the same query for many runs, as one statement. The rules query run by run; one statement per query would
 // cost the server ten times as much as finding the rows.
 //
 // group-queries.G1. Queries that differ only in their values become one statement, which runs each of them (`lateral`), in order.

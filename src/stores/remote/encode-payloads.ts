@@ -17,7 +17,7 @@ const TABLES_WITH_RUN: ReadonlySet<string> = new Set(
   (Object.keys(PAYLOADS) as TableName[]).filter((table) => "run" in TABLES[table].columns),
 );
 
-export function payloadContext(table: TableName, row: WireRow): PayloadContext {
+function payloadContext(table: TableName, row: WireRow): PayloadContext {
   const payload = PAYLOADS[table]!;
   const run = TABLES_WITH_RUN.has(table) ? Number(row["run"]) : 0;
   return { run, place: placeOf(payload, row), field: payload.field };

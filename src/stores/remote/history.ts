@@ -117,6 +117,11 @@ export class History {
     if (this.#writers.size > MANY_WRITERS) this.#removeClosed(at);
   }
 
+  /** Their rows are about to be deleted: no commit verifies them from here on. */
+  forgetWriters(writers: readonly string[]): void {
+    for (const writer of writers) this.#writers.delete(writer);
+  }
+
   /** Removes the batches of closed connections; open ones have verified them. */
   #removeClosed(at: number): void {
     for (const { writer, at: acknowledgedAt } of this.#writers.values())

@@ -116,7 +116,7 @@ export class RowLoader {
 const RUNS = 0;
 const NO_LOCK = 3;
 
-/** The ids of a query; undefined when it does not look runs up by id. */
+/** The ids of a query; undefined when it does not find runs by id. */
 function idsOf(query: Query): readonly (string | undefined)[] {
   if (query.kind === "lookup" && query.columns[0] === "id") return query.keys.map(([id]) => id as string);
   if (query.kind !== "select") return [undefined];

@@ -69,7 +69,7 @@ export interface RunnerOptions extends RetryOptions {
 /** Rounds of queries in one transaction; more is a bug. */
 const MAX_ROUNDS = 1_000;
 
-/** Working sets kept for reuse, with their statements. */
+/** Working sets kept for reuse. */
 const MAX_SETS = 8;
 
 /** What one attempt passes to the next. */

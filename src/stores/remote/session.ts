@@ -175,7 +175,7 @@ export class RemoteSession {
     );
   }
 
-  /** remote.N1. Call it before a lease is checked or granted: a lease from a slow clock would look expired to other processes. */
+  /** remote.N1. Call it before a lease is checked or granted: a lease from a slow clock would seem expired to other processes. */
   async catchUp(): Promise<void> {
     if (this.#serverClock === undefined) await this.#raiseClock();
     else await this.#measureClock();
@@ -221,9 +221,10 @@ export class RemoteSession {
   }
 
   async #deleteWriters(writers: readonly string[]): Promise<void> {
+    this.history.forgetWriters(writers);
     await this.runner.run(
       rulesWork("Closing the store", ({ rows }) => {
-        for (const writer of writers) rows.drop("writers", [writer]);
+        for (const writer of writers) rows.remove("writers", [writer]);
       }),
     );
   }

@@ -56,6 +56,6 @@ export function connectMsOf(driver: string, options: URLSearchParams): number | 
 const CONNECT_MS_OF_SEVERAL = 2_000;
 
 /** The connect timeout of one host. */
-export function connectMsWith(asked: number | undefined, usual: number, areSeveral: boolean): number {
-  return asked ?? (areSeveral ? Math.min(usual, CONNECT_MS_OF_SEVERAL) : usual);
+export function connectMsWith(given: number | undefined, usual: number, areSeveral: boolean): number {
+  return given ?? (areSeveral ? Math.min(usual, CONNECT_MS_OF_SEVERAL) : usual);
 }

@@ -103,8 +103,8 @@ export abstract class RowReads {
     return this.read("Reading a run's streams", (rows) => readEmitted(rows, run));
   }
 
-  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return this.read("Reading inputs", (rows) => readInputs(rows, asked));
+  readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
+    return this.read("Reading inputs", (rows) => readInputs(rows, requests));
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
