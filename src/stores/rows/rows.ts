@@ -1,10 +1,11 @@
 // Rows: the port between the rules and a store. The rules read and change rows through these verbs, synchronously, one after the
-// other; a write so has one meaning in every database. SQLite prepares a statement for each shape of a call (sqlite/sqlite-rows.ts).
+// other. So a write has one meaning in every database. SQLite prepares a statement for each shape of a call (sqlite/sqlite-rows.ts).
 // A remote store answers from rows in memory, which it loads before and writes together afterwards (remote/transaction-rows.ts).
 //
 // rows.P1. A read walks one declared path: equal values in its first columns, a range of the next one, a limit. So no rule can scan
 //   a table, and every database uses the index that was meant.
-// rows.P2. Verbs that answer must know the row. Verbs that answer nothing (`insert`, `set`, `drop`) cost no query behind a network.
+// rows.P2. Verbs that answer must know the row. Verbs that answer nothing (`insert`, `set`, `drop`) cost no query behind a network;
+//   except `set` on a row that other transactions lock and this one has not: it is locked first.
 // rows.P3. Rows are values: they never change after they were read. A rule computes new values and writes them.
 // rows.P4. Behind a network, a verb whose rows are not loaded records the query and answers what is likely, so that one round trip
 //   loads what the whole list needs. The pass is then repeated. So a rule must end on any answer, and a fence is written with
