@@ -52,6 +52,10 @@ export function parseSchema(sql: string): ParsedSchema {
     }
     tables.set(name!, { columns, key });
   }
+  for (const [, name, column] of sql.matchAll(/alter table `?(\w+)`? add column ([^;]+)/g)) {
+    const table = tables.get(name!)!;
+    tables.set(name!, { ...table, columns: [...table.columns, parseColumn(column!.trim())!] });
+  }
   for (const [, unique, name, table, columns, where] of sql.matchAll(
     /create (unique )?index (\w+) on (\w+)\s+\(([^)]*)\)(?:\s+where ([^;]*))?;/g,
   ))

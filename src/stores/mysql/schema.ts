@@ -5,7 +5,8 @@
 //   columns that a claim compares or sorts by. `urgency` is the negated priority, because MariaDB has descending indexes only since
 //   10.8, and without an index a claim would lock all rows that it sorts.
 // mysql.M3. A statement that changes the schema commits implicitly, so a migration may be killed between any two statements. Each
-//   statement can be run again, and the schema's version is written last.
+//   statement can be run again, and the schema's version is written last. `add column` and `create index` fail the second time,
+//   because MySQL has no `if not exists` for them; `migrate` ignores exactly these errors. So such a statement adds one thing.
 // mysql.M4. Every table has the comment `MARK`: a table without it belongs to another program.
 //
 // Sizes: a name has at most 200 UTF-16 units (600 bytes), an id 255 (765 bytes); names of items and nodes are composed of names. A key
