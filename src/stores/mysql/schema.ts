@@ -332,8 +332,14 @@ function create({ name, columns, primary, unique = {}, indexes = {} }: NewTable)
 ) engine=InnoDB row_format=dynamic default charset=binary comment='${MARK}'`;
 }
 
+function addColumn(table: string, column: string, type: string): string {
+  return `alter table \`${PREFIX}${table}\` add column \`${column}\` ${type}`;
+}
+
+const SECOND: readonly string[] = [addColumn("queues", "paused_at", MAYBE_INT)];
+
 /** Migration n is at index n - 1. A published migration is never changed; a change is a new one. */
-export const MIGRATIONS: readonly (readonly string[])[] = [FIRST.map(create)];
+export const MIGRATIONS: readonly (readonly string[])[] = [FIRST.map(create), SECOND];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 

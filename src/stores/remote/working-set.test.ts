@@ -110,7 +110,10 @@ describe("a row that is not loaded", () => {
   test("a row that another transaction has locked is not absent", () => {
     const ws = new WorkingSet();
     const asked: Query = { kind: "lookup", table: "queues", columns: ["name"], keys: [["mail"]], lock: "skip" };
-    ws.addResult({ ...asked, lock: "none" }, rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 }));
+    ws.addResult(
+      { ...asked, lock: "none" },
+      rows({ name: "mail", declared: "{}", limits: "{}", paused: 0, paused_at: null }),
+    );
     ws.addResult(asked, []);
     expect(ws.isLockedByOther("queues", "mail")).toBe(true);
     expect(ws.get("queues", "none", "mail")?.name).toBe("mail");

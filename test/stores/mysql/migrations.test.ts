@@ -6,6 +6,7 @@ import { lockName } from "../../../src/stores/mysql/migrate.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../../src/stores/mysql/schema.ts";
 import { TABLES } from "../../../src/stores/rows/tables.ts";
 import { describeOn } from "../../servers/index.ts";
+import { queueRow } from "../rows.ts";
 import { createMysqlFixture } from "./fixture.ts";
 
 const STATEMENTS = MIGRATIONS.flat();
@@ -42,6 +43,21 @@ describeOn("mysql", "the schema on MariaDB", () => {
       expect(version).toEqual([[String(SCHEMA_VERSION)]]);
     }
   }, 120_000);
+
+  test("a store of schema 1 is migrated with its rows, and a process of the version before goes on writing", async () => {
+    await using world = await createMysqlFixture();
+    const insert = "insert into reprise_queues (name, declared, limits, paused) values";
+    await world.database.run(
+      ...MIGRATIONS[0]!,
+      "insert into reprise_meta values ('application', 'reprise'), ('schema', '1')",
+      `${insert} ('mail', '{}', '{}', 1)`,
+    );
+    const connection = await world.backend.connect();
+    await world.database.run(`${insert} ('old', '{}', '{}', 0)`);
+    const [found] = await connection.read([{ kind: "select", table: "queues", where: [], lock: "none" }]);
+    expect(found).toEqual([queueRow("mail", { paused: 1 }), queueRow("old")]);
+    await connection.close();
+  });
 
   test("a process that dies with the lock releases it for the next one", async () => {
     await using world = await createMysqlFixture();
