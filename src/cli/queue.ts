@@ -9,7 +9,7 @@ import { withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson } from "./output.ts";
 import { isoOf } from "./run-format.ts";
-import { Table, type Cell } from "./table.ts";
+import { Table, type Cell, type Column } from "./table.ts";
 import { plain } from "./text.ts";
 
 export interface LimitOptions extends GlobalOptions {
@@ -25,14 +25,14 @@ function withQueues<T>(options: GlobalOptions, work: (client: Client, store: Sto
 }
 
 export const QUEUE_COLUMNS = [
-  { title: "QUEUE", least: 12 },
+  { title: "QUEUE", minWidth: 12 },
   { title: "READY", right: true },
   { title: "RUNNING", right: true },
   { title: "DELAYED", right: true },
   { title: "OLDEST" },
-  { title: "LIMITS", least: 12 },
-  { title: "" },
-] as const;
+  { title: "LIMITS", minWidth: 12 },
+  { title: "", minWidth: 6 },
+] as const satisfies readonly Column[];
 
 export async function listQueues(options: GlobalOptions): Promise<number> {
   return withQueues(options, async (client, store) => {
@@ -46,7 +46,8 @@ export async function listQueues(options: GlobalOptions): Promise<number> {
   });
 }
 
-function queueCells({ name, ready, leased, delayed, oldestReadyAt, limits, paused }: QueueInfo, now: number): Cell[] {
+function queueCells(queue: QueueInfo, now: number): Cell[] {
+  const { name, ready, leased, delayed, oldestReadyAt, limits } = queue;
   return [
     name,
     String(ready),
@@ -54,8 +55,14 @@ function queueCells({ name, ready, leased, delayed, oldestReadyAt, limits, pause
     String(delayed),
     oldestReadyAt === undefined ? "" : formatMs(Math.max(0, now - oldestReadyAt.getTime())),
     limitsText(limits),
-    paused ? { text: "paused", paint: (text) => paint("yellow", text) } : "",
+    pausedCell(queue),
   ];
+}
+
+export function pausedCell({ paused, pausedAt }: Pick<QueueInfo, "paused" | "pausedAt">): Cell {
+  if (!paused) return "";
+  const since = isoOf(pausedAt);
+  return { text: since === null ? "paused" : `paused since ${since}`, paint: (text) => paint("yellow", text) };
 }
 
 /** `4 at once, 100 per 1 m, per key 1 at once` */
@@ -141,6 +148,7 @@ function queueJson(queue: QueueInfo): Record<string, unknown> {
   return {
     name: queue.name,
     paused: queue.paused,
+    pausedAt: isoOf(queue.pausedAt),
     ready: queue.ready,
     leased: queue.leased,
     delayed: queue.delayed,

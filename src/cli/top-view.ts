@@ -17,7 +17,7 @@ import {
 } from "../kernel/index.ts";
 import { eventText, historyJson } from "./store-history.ts";
 import { paint } from "./output.ts";
-import { limitsText, QUEUE_COLUMNS } from "./queue.ts";
+import { limitsText, pausedCell, QUEUE_COLUMNS } from "./queue.ts";
 import { isUnclaimable, pendingJson, judgePendingWork, type PendingWork } from "./pending-work.ts";
 import { isoOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
@@ -95,10 +95,11 @@ export function topJson(snapshot: Snapshot): object {
     countedUpTo: MAX_COUNT,
     rates: totalOf(snapshot.workers),
     workers: snapshot.workers.map(workerJson),
-    queues: snapshot.queues.map(({ oldestReadyAt, limits, ...queue }) => ({
+    queues: snapshot.queues.map((queue) => ({
       ...queue,
-      oldestReadyAt: isoOf(oldestReadyAt),
-      limits: queueInfoOf({ ...queue, oldestReadyAt, limits }).limits,
+      pausedAt: isoOf(queue.pausedAt),
+      oldestReadyAt: isoOf(queue.oldestReadyAt),
+      limits: queueInfoOf(queue).limits,
     })),
     pending: snapshot.pending.map(pendingJson),
     oldest: oldest === undefined ? null : pendingJson(oldest),
@@ -249,7 +250,7 @@ function queueLines({ queues, pending, now }: Snapshot, width: number): readonly
       cappedText(queue.delayed),
       queue.oldestReadyAt === undefined ? "" : formatMs(Math.max(0, now - queue.oldestReadyAt)),
       limitsText(queueInfoOf(queue).limits),
-      queue.paused ? { text: "paused", paint: (text) => paint("yellow", text) } : "",
+      pausedCell(queueInfoOf(queue)),
     ]),
   );
 }

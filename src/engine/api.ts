@@ -54,6 +54,8 @@ export interface QueueInfo {
   /** The limits in force, with `rate.per` in milliseconds. */
   readonly limits: QueueOptions;
   readonly paused: boolean;
+  /** When the queue was paused. Absent if it is not paused, or if an older version of Reprise paused it. */
+  readonly pausedAt?: Date;
   /** Work that can be claimed now, including runs that have not started. */
   readonly ready: number;
   /** Work that workers have claimed, including started runs that have not ended. */

@@ -46,11 +46,12 @@ export function checkQueueName(queue: unknown): string {
 }
 
 export function queueInfoOf(state: QueueState): QueueInfo {
-  const { name, limits, paused, ready, leased, delayed, oldestReadyAt } = state;
+  const { name, limits, paused, pausedAt, ready, leased, delayed, oldestReadyAt } = state;
   return {
     name,
     limits: optionsOf(limits),
     paused,
+    ...(pausedAt !== undefined && { pausedAt: new Date(pausedAt) }),
     ready,
     leased,
     delayed,

@@ -89,6 +89,8 @@ export interface QueueState {
   readonly name: string;
   readonly limits: QueueLimits;
   readonly paused: boolean;
+  /** Undefined also for a queue that an older version paused. */
+  readonly pausedAt: EpochMs | undefined;
   readonly ready: number;
   readonly leased: number;
   readonly delayed: number;

@@ -23,6 +23,7 @@ const shop = (): Promise<StoreWithRuns> =>
 const MAIL = {
   name: "mail",
   paused: false,
+  pausedAt: null,
   ready: 0,
   leased: 0,
   delayed: 0,
@@ -38,7 +39,10 @@ test("queues are listed with their work and limits, paused and resumed", async (
   expect((await store.cli("queue", "pause", "mail")).stdout).toBe("paused mail\n");
   const { stdout } = await store.cli("queue", "list");
   expect(stdout).toMatch(/^QUEUE +READY +RUNNING +DELAYED +OLDEST +LIMITS\n/);
-  expect(stdout).toMatch(/\nmail +0 +0 +0 +4 at once, 100 per 1 m, per key 1 at once +paused\n$/);
+  expect(stdout).toMatch(/\nmail +0 +0 +0 +4 at once, 100 per 1 m, per key 1 at once +paused since 20\S+Z\n$/);
+  const [, paused] = jsonLines((await store.cli("queue", "list", "--json")).stdout);
+  expect(paused).toEqual({ ...MAIL, paused: true, pausedAt: expect.stringMatching(/^20.*Z$/) });
+  expect(stdout).toContain(`paused since ${String(paused?.["pausedAt"])}`);
   const [resumed] = jsonLines((await store.cli("queue", "resume", "mail", "--json")).stdout);
   expect(resumed).toEqual({ action: "resume", queue: MAIL });
 });

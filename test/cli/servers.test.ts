@@ -3,6 +3,8 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { describeMigration } from "../../src/cli/maintenance.ts";
+import { SCHEMA_VERSION as MYSQL_SCHEMA } from "../../src/stores/mysql/schema.ts";
+import { SCHEMA_VERSION as POSTGRES_SCHEMA } from "../../src/stores/postgres/schema.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
 import { cli, jsonLines } from "./cli-process.ts";
 
@@ -32,13 +34,14 @@ for (const kind of ["postgres", "mysql"] as const)
           /STORE_OLDER_SCHEMA: .* has no tables of Reprise yet\. Run `reprise migrate --store \S+`/,
         ),
       });
-      const schema = { from: 0, to: 1, backup: null };
+      const to = kind === "postgres" ? POSTGRES_SCHEMA : MYSQL_SCHEMA;
+      const schema = { from: 0, to, backup: null };
       const dry = jsonLines((await on("migrate", "--dry-run", "--json")).stdout);
       expect(dry).toMatchObject([{ ...schema, migrated: false, dryRun: true }]);
       expect((await on("list")).code).toBe(3);
       const made = jsonLines((await on("migrate", "--json")).stdout);
       expect(made).toMatchObject([{ ...schema, migrated: true, dryRun: false }]);
-      expect((await on("migrate")).stdout).toMatch(/^up to date {2}.* has schema 1\n$/);
+      expect((await on("migrate")).stdout).toMatch(new RegExp(`^up to date {2}.* has schema ${to}\n$`));
       const copying = await on("migrate", "--backup", "copy.db");
       expect(copying).toMatchObject({
         code: 2,

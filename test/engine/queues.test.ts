@@ -137,15 +137,17 @@ test("a paused queue dequeues nothing, and continues when it is resumed", async 
   const run = await engine.start(all);
   await engine.clock.advance(0);
   await engine.getQueue(mail).pause();
+  const pausedAt = new Date(engine.clock.now());
   jobs.gate("a").open();
   await engine.clock.advance("1 hour");
   expect(jobs.started).toEqual(["a"]);
   expect(await collect(engine.listQueues())).toMatchObject([
     { name: "default", ready: 0 },
-    { name: "mail", paused: true, ready: 1, leased: 0, limits: { concurrency: 1 } },
+    { name: "mail", paused: true, pausedAt, ready: 1, leased: 0, limits: { concurrency: 1 } },
   ]);
   await engine.crash();
   await engine.getQueue("mail").resume();
+  expect(await engine.findQueue("mail")).not.toHaveProperty("pausedAt");
   await engine.clock.advance(0);
   expect(jobs.started).toEqual(["a", "b"]);
   jobs.gate("b").open();

@@ -52,12 +52,18 @@ export function parseSchema(sql: string): ParsedSchema {
     }
     tables.set(name!, { columns, key });
   }
+  for (const [, name, column] of sql.matchAll(/alter table `?(\w+)`? add column ([^;]+)/g)) {
+    const table = tables.get(name!)!;
+    tables.set(name!, { ...table, columns: [...table.columns, parseColumn(column!.trim())!] });
+  }
   for (const [, unique, name, table, columns, where] of sql.matchAll(
-    /create (unique )?index (\w+) on (\w+)\s+\(([^)]*)\)(?:\s+where ([^;]*))?;/g,
+    /create (unique )?index `?(\w+)`? on `?(\w+)`?\s+\(([^)]*)\)(?:\s+where ([^;]*))?(?:;|$)/g,
   ))
     indexes.set(name!, {
       table: table!,
-      columns: topLevel(columns!).map((column) => (column.endsWith(" desc") ? `-${column.slice(0, -5)}` : column)),
+      columns: topLevel(columns!)
+        .map(unquoted)
+        .map((column) => (column.endsWith(" desc") ? `-${column.slice(0, -5)}` : column)),
       unique: unique !== undefined,
       where: conditionsIn(where),
     });

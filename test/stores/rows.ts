@@ -36,6 +36,10 @@ export function entryRow(run: number, seq: number, data: string | Uint8Array = "
   return { run, seq, type: "RunStarted", command: "", data, at: 1, mark: 2, took_ms: null };
 }
 
+export function queueRow(name: string, more: WireRow = {}): WireRow {
+  return { name, declared: "{}", limits: "{}", paused: 0, paused_at: null, ...more };
+}
+
 export function itemRow(run: number, item: string, more: WireRow = {}): WireRow {
   return {
     run,

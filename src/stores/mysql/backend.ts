@@ -13,7 +13,7 @@ import { DEFAULT_TIMEOUTS, DriverConnection, type Timeouts } from "./driver.ts";
 import { isUnavailable, storeErrorOf } from "./errors.ts";
 import { MysqlConnection, mysqlConnection } from "./connection.ts";
 import { migrate } from "./migrate.ts";
-import { PREFIX } from "./schema.ts";
+import { PREFIX, SCHEMA_VERSION } from "./schema.ts";
 import { prepareSession, type Server } from "./session.ts";
 import { tableOf, textLiteral } from "./sql-text.ts";
 
@@ -185,6 +185,7 @@ class MysqlBackend implements Backend {
       server,
       bytes: Number(size?.rows[0]?.[0]),
       durability: this.#server?.isDurable === true ? "full" : "relaxed",
+      schemaVersion: SCHEMA_VERSION,
     };
   }
 

@@ -92,6 +92,14 @@ export function isStampRefused(error: unknown): boolean {
   return errnoOf(error) === SEVERAL_ROWS;
 }
 
+/** Whether a column or an index that a migration adds exists already (mysql.M3). */
+export function isAlreadyAdded(error: unknown): boolean {
+  return ALREADY_ADDED.has(errnoOf(error) ?? 0);
+}
+
+/** Duplicate column name, duplicate key name. */
+const ALREADY_ADDED: ReadonlySet<number> = new Set([1060, 1061]);
+
 /** Whether the savepoint of a user's transaction is missing, so that the transaction has ended. */
 export function isTransactionGone(error: unknown): boolean {
   return errnoOf(error) === NO_SAVEPOINT;

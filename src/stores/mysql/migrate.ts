@@ -6,6 +6,7 @@ import { RepriseError } from "../../base/index.ts";
 import { newerSchema, olderSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
 import type { DriverConnection } from "./driver.ts";
+import { isAlreadyAdded } from "./errors.ts";
 import { MARK, MIGRATIONS, PREFIX, SCHEMA_VERSION } from "./schema.ts";
 import { tableOf, textLiteral } from "./sql-text.ts";
 
@@ -29,12 +30,20 @@ export async function migrate(driver: DriverConnection, address: Address, option
     );
   try {
     for (let version = await readVersion(driver, location); version < SCHEMA_VERSION; version++) {
-      for (const statement of MIGRATIONS[version] ?? []) await driver.run([statement]);
-      // mysql.M3
+      for (const statement of MIGRATIONS[version] ?? []) await runAgain(driver, statement);
       await driver.run([noteVersion(version + 1)]);
     }
   } finally {
     if (driver.isUsable) await driver.run([`do release_lock(${lock})`]);
+  }
+}
+
+/** mysql.M3. Runs a statement that a killed migration may have run before. */
+async function runAgain(driver: DriverConnection, statement: string): Promise<void> {
+  try {
+    await driver.run([statement]);
+  } catch (error) {
+    if (!isAlreadyAdded(error)) throw error;
   }
 }
 

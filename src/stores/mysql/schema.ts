@@ -5,7 +5,8 @@
 //   columns that a claim compares or sorts by. `urgency` is the negated priority, because MariaDB has descending indexes only since
 //   10.8, and without an index a claim would lock all rows that it sorts.
 // mysql.M3. A statement that changes the schema commits implicitly, so a migration may be killed between any two statements. Each
-//   statement can be run again, and the schema's version is written last.
+//   statement can be run again, and the schema's version is written last. `add column` and `create index` fail the second time,
+//   because MySQL has no `if not exists` for them; `migrate` ignores exactly these errors. So such a statement adds one thing.
 // mysql.M4. Every table has the comment `MARK`: a table without it belongs to another program.
 //
 // Sizes: a name has at most 200 UTF-16 units (600 bytes), an id 255 (765 bytes); names of items and nodes are composed of names. A key
@@ -50,6 +51,7 @@ const DUE_AT = "bigint generated always as (case when `state` = 0 then `availabl
 
 type Columns = readonly string[];
 
+/** A table that a migration creates. */
 interface NewTable {
   readonly name: string;
   readonly columns: Readonly<Record<string, string>>;
@@ -58,7 +60,24 @@ interface NewTable {
   readonly indexes?: Readonly<Record<string, Columns>>;
 }
 
-const FIRST: readonly NewTable[] = [
+/** A column that a migration adds at the end of a table. */
+interface NewColumn {
+  readonly table: string;
+  readonly column: string;
+  readonly type: string;
+}
+
+/** An index that a migration adds to a table. */
+interface NewIndex {
+  readonly table: string;
+  readonly index: string;
+  readonly columns: Columns;
+}
+
+/** One statement of a migration (mysql.M3). */
+type Step = NewTable | NewColumn | NewIndex;
+
+const FIRST: readonly Step[] = [
   { name: "meta", columns: { key: NAME, value: LONG }, primary: ["key"] },
   { name: "counters", columns: { name: NAME, value: INT }, primary: ["name"] },
   { name: "writers", columns: { writer: TOKEN, batch: INT, mark: INT }, primary: ["writer"] },
@@ -314,6 +333,8 @@ const FIRST: readonly NewTable[] = [
   },
 ];
 
+const SECOND: readonly Step[] = [{ table: "queues", column: "paused_at", type: MAYBE_INT }];
+
 function quoted(names: Columns): string {
   return names.map((name) => `\`${name}\``).join(", ");
 }
@@ -331,8 +352,17 @@ function create({ name, columns, primary, unique = {}, indexes = {} }: NewTable)
 ) engine=InnoDB row_format=dynamic default charset=binary comment='${MARK}'`;
 }
 
+function statementOf(step: Step): string {
+  if ("name" in step) return create(step);
+  const table = `\`${PREFIX}${step.table}\``;
+  if ("column" in step) return `alter table ${table} add column \`${step.column}\` ${step.type}`;
+  return `create index \`${step.index}\` on ${table} (${quoted(step.columns)})`;
+}
+
 /** Migration n is at index n - 1. A published migration is never changed; a change is a new one. */
-export const MIGRATIONS: readonly (readonly string[])[] = [FIRST.map(create)];
+const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND];
+
+export const MIGRATIONS: readonly (readonly string[])[] = STEPS.map((steps) => steps.map(statementOf));
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 
@@ -343,15 +373,26 @@ export interface Index {
 }
 
 /** By table, without prefix; the primary key first. */
-export const INDEXES: ReadonlyMap<string, readonly Index[]> = new Map(
-  FIRST.map(({ name, primary, unique, indexes }) => [
-    name,
-    [
-      { name: "PRIMARY", columns: primary },
-      ...Object.entries({ ...unique, ...indexes }).map(([index, columns]) => ({
-        name: index,
-        columns: [...columns, ...primary.filter((column) => !columns.includes(column))],
-      })),
-    ],
-  ]),
-);
+export const INDEXES: ReadonlyMap<string, readonly Index[]> = indexesOf(STEPS.flat());
+
+function indexesOf(steps: readonly Step[]): ReadonlyMap<string, readonly Index[]> {
+  const found = new Map<string, Index[]>();
+  for (const step of steps) {
+    if ("name" in step) {
+      const { name: table, primary, unique, indexes } = step;
+      const others = Object.entries({ ...unique, ...indexes });
+      found.set(table, [
+        { name: "PRIMARY", columns: primary },
+        ...others.map(([name, columns]) => ({ name, columns: withKey(columns, primary) })),
+      ]);
+    } else if ("index" in step) {
+      const indexes = found.get(step.table)!;
+      indexes.push({ name: step.index, columns: withKey(step.columns, indexes[0]!.columns) });
+    }
+  }
+  return found;
+}
+
+function withKey(columns: Columns, key: Columns): Columns {
+  return [...columns, ...key.filter((column) => !columns.includes(column))];
+}

@@ -9,6 +9,7 @@ import { isLost, isUnavailable, storeErrorOf } from "./errors.ts";
 import { PostgresConnection, postgresConnection } from "./connection.ts";
 import { Listener } from "./listener.ts";
 import { migrate } from "./migrate.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
 import { literal, Shapes } from "./shapes.ts";
 import { samePid, verifySchema, verifyServer, verifySession, type Identity, type Server } from "./verify.ts";
 
@@ -245,7 +246,7 @@ class PostgresBackend implements Backend {
     const server = this.#server;
     const [bytes, isDurable] = rows[0] ?? [];
     const durability = Number(isDurable) === 1 ? "full" : "relaxed";
-    return { location: address.location, server, bytes: Number(bytes), durability };
+    return { location: address.location, server, bytes: Number(bytes), durability, schemaVersion: SCHEMA_VERSION };
   }
 
   async close(): Promise<void> {

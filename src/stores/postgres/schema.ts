@@ -319,7 +319,9 @@ export const OPT_IN: Readonly<Partial<Record<TableName, Readonly<Record<string, 
 
 const FIRST = [BOOKS, RUNS, QUEUES, SCHEDULES, STREAMS, GRAPHS, FLOWS, LANGGRAPH].join("\n");
 
+const SECOND = "alter table queues add column paused_at bigint;";
+
 /** Migration n is at index n - 1; it runs with the schema as its search path. A published migration is never changed. */
-export const MIGRATIONS: readonly string[] = [FIRST];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

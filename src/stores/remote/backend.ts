@@ -124,6 +124,8 @@ export interface BackendInfo {
   readonly server: string;
   readonly bytes: number;
   readonly durability: "full" | "relaxed";
+  /** The number of the last migration of the tables. */
+  readonly schemaVersion: number;
 }
 
 export interface Backend {

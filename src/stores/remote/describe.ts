@@ -10,9 +10,6 @@ import type { RemoteSession } from "./session.ts";
 
 const WHAT = "Describing the store";
 
-/** Increases with every change of the tables. */
-export const SCHEMA_VERSION = 1;
-
 export async function readCodecNotes(reader: Reader): Promise<readonly CodecProbe[]> {
   const rows = await reader.rows("Opening", {
     kind: "select",
@@ -32,7 +29,7 @@ export async function describe(
   kind: string,
   backend: BackendInfo,
 ): Promise<StoreInfo> {
-  const { location, bytes, durability } = backend;
+  const { location, bytes, durability, schemaVersion } = backend;
   const codecs = await readCodecNotes(session.reader);
   const work = await countWork(rowSession(session), {
     countRuns: () => countRuns(session.reader),
@@ -41,7 +38,7 @@ export async function describe(
   return {
     kind,
     location,
-    schemaVersion: SCHEMA_VERSION,
+    schemaVersion,
     durability,
     bytes,
     codecs: codecs.map(({ name }) => name),

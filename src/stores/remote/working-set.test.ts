@@ -115,7 +115,7 @@ describe("a row that is not loaded", () => {
 
   test("a row that another transaction has locked is not absent", () => {
     const ws = new WorkingSet();
-    const mail = rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 });
+    const mail = rows({ name: "mail", declared: "{}", limits: "{}", paused: 0, paused_at: null });
     ws.addResult(lookup("queues", ["name"], [["mail"]], "none"), mail);
     ws.addResult(lookup("queues", ["name"], [["mail"]], "skip"), []);
     expect(ws.isLockedByOther("queues", "mail")).toBe(true);

@@ -118,7 +118,10 @@ export const TABLES = {
   },
   once: { key: ["run", "target"], columns: { run: int, target: text, at: int } },
   leftovers: { key: ["run"], columns: { run: int } },
-  queues: { key: ["name"], columns: { name: text, declared: text, limits: text, paused: int } },
+  queues: {
+    key: ["name"],
+    columns: { name: text, declared: text, limits: text, paused: int, paused_at: maybeInt },
+  },
   begun: {
     key: ["kind", "queue", "key", "until"],
     columns: { kind: textOf<SlotKind>(), queue: text, key: text, until: int, count: int },

@@ -29,7 +29,7 @@ const NAME_AND_QUEUE = ["name", "queue"] as const;
 const SLOT = ["kind", "queue"] as const;
 const SLOT_AND_NAME = ["kind", "queue", "name"] as const;
 const QUEUE = ["queue"] as const;
-const QUEUE_ROW = ["name", "limits", "paused"] as const;
+const QUEUE_ROW = ["name", "limits", "paused", "paused_at"] as const;
 const PRIORITY = ["priority"] as const;
 const STARTED = ["head", "created_at"] as const;
 const AVAILABLE = ["available_at"] as const;
@@ -222,6 +222,8 @@ function queueStates(
       name,
       limits: JSON.parse(row?.limits ?? "{}") as QueueLimits,
       paused: row?.paused === 1,
+      // queues.Q1
+      pausedAt: row?.paused === 1 ? (row.paused_at ?? undefined) : undefined,
       ready: sum(
         here.map(({ queue, count }) => ({ queue: queue ?? null, count })),
         name,

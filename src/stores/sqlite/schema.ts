@@ -368,7 +368,10 @@ alter table workers add column doing text;
 create index queue_later on queue (queue, kind) where state = 0 and kind <> 'timer';
 `;
 
+// When the queue was paused; null for a queue that is not paused, or was paused before this migration.
+const FOURTH = "alter table queues add column paused_at integer;";
+
 /** Migration n has index n - 1. A published migration never changes: every change is a new migration. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

@@ -101,13 +101,18 @@ test("a newer schema is refused and not changed", async () => {
   expect(await refusal()).toEqual({ code: "STORE_NEWER_SCHEMA", untouched: true });
 });
 
-test.each([1, 2])("a store of schema %i is migrated, and its workers continue", async (version) => {
+/** Creates a store as an older version of Reprise did. */
+function createOld(version: number, rows: string): void {
   const db = new DatabaseSync(path);
   for (const migration of MIGRATIONS.slice(0, version)) db.exec(migration);
-  db.exec(`insert into meta values ('application', 'reprise'), ('schema', '${version}');
-    insert into workers (name, until, started_at) values ('old', ${machine.clock.now() + 60_000}, 5);
+  db.exec(`insert into meta values ('application', 'reprise'), ('schema', '${version}'); ${rows};
     pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version}; pragma journal_mode = wal`);
   db.close();
+}
+
+test.each([1, 2, 3])("a store of schema %i is migrated, and its workers continue", async (version) => {
+  const until = machine.clock.now() + 60_000;
+  createOld(version, `insert into workers (name, until, started_at) values ('old', ${until}, 5)`);
   const store = await openSqliteStore({ ...machine, path });
   expect((await store.info()).schemaVersion).toBe(SCHEMA_VERSION);
   expect(await store.listWorkers()).toMatchObject([
@@ -116,6 +121,30 @@ test.each([1, 2])("a store of schema %i is migrated, and its workers continue", 
   expect(await store.renewLease(1, 60_000, "{}")).toBe(true);
   expect(await store.listWorkers()).toMatchObject([{ name: "old", activity: "{}" }]);
   expect(await store.check()).toEqual([]);
+  await store.close();
+});
+
+test("a queue that was paused before schema 4 has no time of its pause until it is paused again", async () => {
+  const insert = "insert into queues (name, declared, limits, paused) values";
+  createOld(3, `${insert} ('mail', '{}', '{}', 1)`);
+  const store = await openSqliteStore({ ...machine, path });
+  const pausedAt = (): unknown => {
+    const db = new DatabaseSync(path);
+    // A process of the version before may insert queues.
+    db.exec(`${insert} ('old', '{}', '{}', 0) on conflict (name) do nothing`);
+    const row = db.prepare("select paused_at from queues where name = 'mail' and paused = 1").get();
+    db.close();
+    return row?.["paused_at"];
+  };
+  expect(pausedAt()).toBeNull();
+  await store.write([{ write: "change-queue", name: "mail", paused: true }]);
+  expect(pausedAt()).toBeNull();
+  await store.write([{ write: "change-queue", name: "mail", paused: false }]);
+  await store.write([{ write: "change-queue", name: "mail", paused: true }]);
+  const at = pausedAt();
+  expect(at).toEqual(expect.any(Number));
+  await store.write([{ write: "change-queue", name: "mail", paused: true }]);
+  expect(pausedAt()).toBe(at);
   await store.close();
 });
 

@@ -86,6 +86,7 @@ export const pendingStartCases: readonly StoreCase[] = [
       name: "builds",
       limits: { concurrency: 2 },
       paused: false,
+      pausedAt: undefined,
       ready: 1,
       leased: 2,
       delayed: 0,

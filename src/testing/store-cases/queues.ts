@@ -165,6 +165,29 @@ export const queueCases: readonly StoreCase[] = [
     assert.equal((await claim(store, worker)).items.length, 2);
   }),
 
+  storeCase("a queue shows when it was paused, and pausing it again changes nothing", async (store, t) => {
+    await declare(store, {});
+    const pausedAt = async (paused?: boolean): Promise<number | undefined> => {
+      t.clock.advance(1_000);
+      if (paused !== undefined) await store.write([{ write: "change-queue", name: "mail", paused }]);
+      const queue = (await store.listQueues())[1];
+      assert.equal(queue?.paused, queue?.pausedAt !== undefined);
+      return queue?.pausedAt;
+    };
+    assert.equal(await pausedAt(), undefined);
+    const first = await pausedAt(true);
+    assert.equal(first, store.now());
+    assert.equal(await pausedAt(true), first);
+    await store.write([{ write: "change-queue", name: "mail", limits: { concurrency: 7 } }]);
+    await declare(store, { concurrency: 1 });
+    assert.equal(await pausedAt(), first);
+    assert.equal(await pausedAt(false), undefined);
+    assert.equal(await pausedAt(false), undefined);
+    assert.equal(await pausedAt(true), store.now());
+    const [unknown] = await store.write([{ write: "change-queue", name: "post", paused: true }]);
+    assert.deepEqual(unknown, { status: "no_queue" });
+  }),
+
   storeCase("priority counts within a queue and across queues, then age", async (store, t) => {
     const worker = await registerWorker(store);
     await declare(store, { concurrency: 9 });
@@ -218,7 +241,7 @@ export const queueCases: readonly StoreCase[] = [
     const oldestReadyAt = store.now();
     t.clock.advance(5);
     await startWithTasks(store, worker, "order-2", 1, () => ({}));
-    const none = { paused: false, ready: 0, leased: 0, delayed: 0, oldestReadyAt: undefined };
+    const none = { paused: false, pausedAt: undefined, ready: 0, leased: 0, delayed: 0, oldestReadyAt: undefined };
     assert.equal((await claim(store, worker, 1)).items.length, 1);
     assert.deepEqual(await store.listQueues(), [
       { ...none, name: "default", limits: {}, ready: 1, oldestReadyAt: store.now() },

@@ -1,13 +1,13 @@
 // The simulated database itself: what it must do, and which anomalies its weaker modes must show.
 
 import { expect, test } from "vitest";
-import { ConnectionError, type Connection, type WireRow } from "../../../src/stores/remote/backend.ts";
+import { ConnectionError, type Connection } from "../../../src/stores/remote/backend.ts";
 import type { Lookup, Select } from "../../../src/stores/remote/query.ts";
+import { queueRow } from "../../stores/rows.ts";
 import { PERFECT_WIRE, SimServer, type SimFate, type SimWire } from "./sim-backend.ts";
 
 const server = (isolation: "serial" | "rc" | "rr" = "rc"): SimServer => new SimServer(isolation, () => 0);
 
-const queueRow = (name: string): WireRow => ({ name, declared: "{}", limits: "{}", paused: 0 });
 const lookup = (name: string, lock: Lookup["lock"] = "update"): Lookup<"queues"> => ({
   kind: "lookup",
   table: "queues",
@@ -25,7 +25,9 @@ const all = (lock: Select["lock"] = "none", limit?: number): Select<"queues"> =>
 });
 
 async function insert(connection: Connection, names: readonly string[], batch = 1): Promise<string> {
-  return await connection.commit(batch, 0, [{ change: "insert", table: "queues", rows: names.map(queueRow) }]);
+  return await connection.commit(batch, 0, [
+    { change: "insert", table: "queues", rows: names.map((name) => queueRow(name)) },
+  ]);
 }
 
 async function pause(connection: Connection, name: string, batch: number): Promise<string> {

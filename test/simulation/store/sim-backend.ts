@@ -207,7 +207,13 @@ export class SimBackend implements Backend {
   info(connection: Connection): Promise<BackendInfo> {
     const { isolation } = this.server.database;
     return simConnection(connection).call("small", () =>
-      Promise.resolve({ location: "memory", server: `simulated (${isolation})`, bytes: 0, durability: "full" }),
+      Promise.resolve({
+        location: "memory",
+        server: `simulated (${isolation})`,
+        bytes: 0,
+        durability: "full",
+        schemaVersion: 1,
+      }),
     );
   }
 

@@ -336,6 +336,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a queue leases at most as many items at once as its concurrency, across workers",
     "a queue starts as many runs as it has slots, and a run that ends frees its slot",
   ],
+  "a second pause of a queue replaces the time of the first": [
+    "a queue shows when it was paused, and pausing it again changes nothing",
+  ],
   "queues are counted as empty": ["queues are listed with their limits and their items"],
   "the backlog is counted without a limit": ["counts stop at the given limit and include the lowest priority"],
   "only the highest priority of the backlog is counted": [

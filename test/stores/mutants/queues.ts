@@ -51,6 +51,11 @@ export const queuesMutants: readonly Mutant[] = [
     if (write.write === "claim-items") return { ...(outcome as ClaimItemsOutcome), held: false };
     return write.write === "admit" ? { ...(outcome as AdmitOutcome), held: false } : outcome;
   }),
+  answering("a second pause of a queue replaces the time of the first", async (outcome, write, store) => {
+    if (write.write === "change-queue" && write.paused === true)
+      for (const paused of [false, true]) await store.write([{ write: "change-queue", name: write.name, paused }]);
+    return outcome;
+  }),
   methods("queues are counted as empty", (store: Store) => ({
     listQueues: async (): Promise<readonly QueueState[]> =>
       (await store.listQueues()).map((queue) => ({ ...queue, ready: 0, leased: 0 })),

@@ -6,7 +6,7 @@ import type { Query } from "../../../src/stores/remote/query.ts";
 import { mysqlConnection } from "../../../src/stores/mysql/connection.ts";
 import { describeOn } from "../../servers/index.ts";
 import { createMysqlFixture, type MysqlFixture } from "./fixture.ts";
-import { itemRow, runRow } from "../rows.ts";
+import { itemRow, queueRow, runRow } from "../rows.ts";
 
 const NASTY = "it's \\ \" \n \r \t \u0001 \u007f \u2028 é \u{1F600} \\' /* ; */ -- # ` %";
 const byRun = (lock: "none" | "update", ...runs: number[]): Query => ({
@@ -58,7 +58,7 @@ describeOn("mysql", "connections to MariaDB", () => {
 
   test("texts are ordered by bytes", async () => {
     const names = ["Z", "a", "a ", "b", "ä", "\uFFFD", "\u{1F600}"];
-    const rows = names.toReversed().map((name) => ({ name, declared: "{}", limits: "{}", paused: 0 }));
+    const rows = names.toReversed().map((name) => queueRow(name));
     await one.commit(1, 1, [{ change: "insert", table: "queues", rows }]);
     const [found] = await one.read([
       { kind: "select", table: "queues", where: [], order: [["name", "asc"]], lock: "none" },

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
 import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
 import { describeOn, freshDatabase, startServer, type FreshDatabase, type TestServer } from "../../servers/index.ts";
+import { queueRow } from "../rows.ts";
 
 describeOn("mysql", "required settings of MariaDB", () => {
   let server: TestServer;
@@ -59,7 +60,7 @@ describeOn("mysql", "required settings of MariaDB", () => {
     });
     const connection = await backend.connect();
     const name = 'a\\ "b" || c\\\'';
-    const row = { name, declared: "{}", limits: "{}", paused: 0 };
+    const row = queueRow(name);
     expect(await connection.commit(1, 1, [{ change: "insert", table: "queues", rows: [row] }])).toBe("committed");
     const other = await backend.connect();
     const [found] = await other.read([{ kind: "select", table: "queues", where: [], lock: "none" }]);

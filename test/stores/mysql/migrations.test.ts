@@ -4,8 +4,13 @@ import { expect, test } from "vitest";
 import type { Connection } from "mysql2/promise";
 import { lockName } from "../../../src/stores/mysql/migrate.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../../src/stores/mysql/schema.ts";
+import { TABLES } from "../../../src/stores/rows/tables.ts";
 import { describeOn } from "../../servers/index.ts";
+import { queueRow } from "../rows.ts";
 import { createMysqlFixture } from "./fixture.ts";
+
+const STATEMENTS = MIGRATIONS.flat();
+const TABLE_COUNT = Object.keys(TABLES).length;
 
 async function tablesOf(raw: Connection): Promise<readonly string[]> {
   const [rows] = await raw.query("select table_name from information_schema.tables where table_schema = database()");
@@ -18,26 +23,41 @@ describeOn("mysql", "the schema on MariaDB", () => {
     const backends = Array.from({ length: 5 }, () => world.open());
     const pool = await Promise.all(backends.map((backend) => backend.connect()));
     for (const connection of pool) expect(await connection.commit(1, 1, [])).toBe("committed");
-    expect(await tablesOf(await world.raw())).toHaveLength(MIGRATIONS.flat().length);
+    expect(await tablesOf(await world.raw())).toHaveLength(TABLE_COUNT);
     for (const connection of pool) await connection.close();
   });
 
   test("a migration that was killed after any of its statements is completed by the next process", async () => {
     await using world = await createMysqlFixture();
     const raw = await world.raw();
-    const statements = MIGRATIONS.flat();
-    for (let done = 0; done <= statements.length; done += 9) {
+    const { length } = STATEMENTS;
+    for (const done of [0, 9, 18, length - 1, length]) {
       await raw.query("set foreign_key_checks = 0");
       for (const table of await tablesOf(raw)) await raw.query(`drop table \`${table}\``);
-      for (const statement of statements.slice(0, done)) await raw.query(statement);
+      for (const statement of STATEMENTS.slice(0, done)) await raw.query(statement);
       const connection = await world.open().connect();
       expect(await connection.commit(1, 1, [])).toBe("committed");
       await connection.close();
-      expect(await tablesOf(raw)).toHaveLength(statements.length);
+      expect(await tablesOf(raw)).toHaveLength(TABLE_COUNT);
       const [version] = await raw.query("select cast(value as char) from reprise_meta where `key` = 'schema'");
       expect(version).toEqual([[String(SCHEMA_VERSION)]]);
     }
   }, 120_000);
+
+  test("a store of schema 1 is migrated with its rows, and a process of the version before goes on writing", async () => {
+    await using world = await createMysqlFixture();
+    const insert = "insert into reprise_queues (name, declared, limits, paused) values";
+    await world.database.run(
+      ...MIGRATIONS[0]!,
+      "insert into reprise_meta values ('application', 'reprise'), ('schema', '1')",
+      `${insert} ('mail', '{}', '{}', 1)`,
+    );
+    const connection = await world.backend.connect();
+    await world.database.run(`${insert} ('old', '{}', '{}', 0)`);
+    const [found] = await connection.read([{ kind: "select", table: "queues", where: [], lock: "none" }]);
+    expect(found).toEqual([queueRow("mail", { paused: 1 }), queueRow("old")]);
+    await connection.close();
+  });
 
   test("a process that dies with the lock releases it for the next one", async () => {
     await using world = await createMysqlFixture();

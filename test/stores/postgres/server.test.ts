@@ -7,10 +7,10 @@ import { expect, test } from "vitest";
 import { RepriseError, type ErrorCode } from "../../../src/base/index.ts";
 import { ConnectionError, type Backend, type Connection } from "../../../src/stores/remote/backend.ts";
 import { openPostgresBackend, type PostgresOptions } from "../../../src/stores/postgres/backend.ts";
-import { SCHEMA_VERSION } from "../../../src/stores/postgres/schema.ts";
+import { MIGRATIONS, SCHEMA_VERSION } from "../../../src/stores/postgres/schema.ts";
 import { runQuery } from "../../servers/run-query.ts";
 import { describeOn, freshDatabase, startServer } from "../../servers/index.ts";
-import { runRow } from "../rows.ts";
+import { queueRow, runRow } from "../rows.ts";
 
 const open = (options: PostgresOptions): Promise<Backend> => openPostgresBackend(options);
 
@@ -55,6 +55,22 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     expect(await runQuery(database.url, relations)).toEqual([]);
     await database.run("drop event trigger refuse");
     await (await connected(database.url)).close();
+  });
+
+  test("a store of schema 1 is migrated with its rows, and a process of the version before goes on writing", async () => {
+    await using database = await freshDatabase("postgres");
+    const insert = "insert into reprise.queues (name, declared, limits, paused) values";
+    await database.run(
+      "create schema reprise",
+      `set search_path to reprise; ${MIGRATIONS[0]}`,
+      "insert into reprise.meta values ('application', 'reprise'), ('schema', '1')",
+      `${insert} ('mail', '{}', '{}', 1)`,
+    );
+    const connection = await connected(database.url);
+    await database.run(`${insert} ('old', '{}', '{}', 0)`);
+    const [found] = await connection.read([{ kind: "select", table: "queues", where: [], lock: "none" }]);
+    expect(found).toEqual([queueRow("mail", { paused: 1 }), queueRow("old")]);
+    await connection.close();
   });
 
   test("tables that a restore has not completed yet are not written to", async () => {
