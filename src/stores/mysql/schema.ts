@@ -1,4 +1,4 @@
-// Schema: the tables of remote/tables.ts on MySQL and MariaDB, as numbered migrations. sqlite/schema.ts explains the tables.
+// Schema: the tables of rows/tables.ts on MySQL and MariaDB, as numbered migrations. sqlite/schema.ts explains the tables.
 //
 // mysql.M1. Texts are bytes (VARBINARY, LONGBLOB): with every collation of both servers, `run-a` equals `run-a ` (rules.C7).
 // mysql.M2. There are no partial indexes: the condition of SQLite's partial index is the first column of the key, followed by all

@@ -1,4 +1,4 @@
-// Schema: the tables of remote/tables.ts in PostgreSQL, as numbered migrations. sqlite/schema.ts explains the tables.
+// Schema: the tables of rows/tables.ts in PostgreSQL, as numbered migrations. sqlite/schema.ts explains the tables.
 //
 // Texts are compared and ordered by bytes (collate "C"), as in every store. Keys start with the run's number if there is one. There
 // are no foreign keys and no defaults: rows are inserted complete. Fixed-width columns come first: PostgreSQL finds columns after a

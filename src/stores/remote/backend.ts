@@ -21,8 +21,10 @@ export type WireRow = Record<string, WireValue>;
 export type QueryResult = readonly WireRow[];
 
 /**
- * A bulk change of one table. `expect` names columns whose values in `old` must still be in the database: if one row differs,
- * the whole transaction is rolled back and the outcome is `conflict`.
+ * A bulk change of one table. The changes of a commit are applied in their order: a row may be deleted and inserted again. A row to
+ * insert has all columns. To update or delete a row that does not exist is no error, unless there are expected values. `expect`
+ * names columns whose values in `old` must still be in the database: if one row differs, the whole transaction is rolled back and
+ * the outcome is `conflict`.
  */
 export type Change =
   | { readonly change: "insert"; readonly table: TableName; readonly rows: readonly WireRow[] }
@@ -47,9 +49,10 @@ export type Change =
     };
 
 /**
- * The outcome of a commit. In all cases but `committed` nothing was written. `conflict`: a row differs from what was expected,
- * or a unique key exists; read again before a retry. `retry`: a deadlock or the like; a retry may succeed. `rolled_back`: the
- * database lacks a commit that it acknowledged before (remote.Y1).
+ * The outcome of a commit. In all cases but `committed` nothing was written, and the transaction has ended. `conflict`: a row
+ * differs from what was expected, a unique key exists, or, without a `HistoryCheck`, the writer's row is missing or fenced; read
+ * again before a retry. `retry`: a deadlock or the like; a retry may succeed. `rolled_back`: the check does not hold, or the
+ * writer's row is missing or fenced: the database lacks a commit that it acknowledged before (remote.Y1).
  */
 export type CommitOutcome = "committed" | "conflict" | "retry" | "rolled_back";
 
@@ -98,7 +101,7 @@ export interface Connection {
   readonly writer: string;
   /** Identifies the server and its last start: a different text is another server, or the same one after a restart. */
   readonly server: string;
-  /** Sends several queries in one round trip. The first call begins the transaction. */
+  /** Sends several queries in one round trip. The first call begins the transaction. Changes are sent with `commit`. */
   query(queries: readonly Query[]): Promise<readonly QueryResult[]>;
   /** Reads outside a transaction, one snapshot for all queries; locks nothing. */
   read(queries: readonly Query[]): Promise<readonly QueryResult[]>;
@@ -107,13 +110,19 @@ export interface Connection {
    * `check` is verified together with the stamp.
    */
   commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome>;
-  /** Begins a read-only transaction: its queries, without locks, see one snapshot. `rollback` ends it. */
+  /**
+   * Begins a read-only transaction: its queries, without locks, see one snapshot. `rollback` ends it. Without it, `doctor` and
+   * `backup` read all tables in one call of `read`, into memory.
+   */
   snapshot?(): Promise<void>;
   /** Ends a transaction that wrote nothing. */
   rollback(): Promise<void>;
-  /** Begins a transaction and returns the user's handle on it (`ctx.tx`), which refuses COMMIT and Reprise's own tables. */
+  /**
+   * Begins a transaction and returns the user's handle on it (`ctx.tx`), which refuses COMMIT and Reprise's own tables. The next
+   * `commit` or `rollback` of the connection ends it.
+   */
   userHandle(): Promise<UserTransaction>;
-  /** Closes the connection at once and, where the database allows it, ends its statement on the server. */
+  /** Closes the connection at once, rejects its pending call (`lost`) and, where the database allows it, ends its statement on the server. */
   destroy(): void;
   close(): Promise<void>;
 }
@@ -129,10 +138,14 @@ export interface BackendInfo {
 }
 
 export interface Backend {
-  readonly kind: "postgres" | "mysql" | "simulated";
-  /** Opens a connection and commits its own row in `writers` (remote.L3). */
+  /** As `ctx.tx` and `reprise doctor` name it: "postgres". */
+  readonly kind: string;
+  /** Opens a connection and commits its own row in `writers` (remote.L3). Rows of closed connections are deleted above the port. */
   connect(): Promise<Connection>;
-  /** remote.L3. Over another connection: the last committed batch of a writer, once nothing of it is in flight any more. */
+  /**
+   * remote.L3. Over another connection: the last committed batch of a writer, once nothing of it is in flight any more. It fences the
+   * writer, for example by a negative `mark`: a later commit of it must fail. The row keeps its batch. 0: there is no such row.
+   */
   lastBatch(connection: Connection, writer: string): Promise<number>;
   /** Reserves the next `count` numbers of a counter, above `floor`, in its own transaction; returns the first. */
   reserve(connection: Connection, counter: string, count: number, floor: number): Promise<number>;

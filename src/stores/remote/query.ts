@@ -20,8 +20,9 @@ export type Condition =
     };
 
 /**
- * How rows are locked. `update` waits for the transaction that holds a row; `skip` leaves out locked rows, so it never waits;
- * `share` only prevents changes. `none` is for rows that never change, or whose run's row is locked already (remote.L1).
+ * How rows are locked. `update` waits for the transaction that holds a row, and leaves out a row that no longer matches after the
+ * wait; `skip` leaves out rows that other transactions have locked, so it never waits, and the limit counts the others; `share`
+ * only prevents changes. `none` is for rows that never change, or whose run's row is locked already (remote.L1).
  */
 export type Lock = "none" | "share" | "update" | "skip";
 
@@ -35,7 +36,7 @@ export interface Select<T extends TableName = TableName> {
   readonly lock: Lock;
 }
 
-/** Rows by the values of some columns, returned and locked in the order of the primary key. */
+/** Rows by the values of some columns, which are never null; returned, each once, and locked in the order of the primary key. */
 export interface Lookup<T extends TableName = TableName> {
   readonly kind: "lookup";
   readonly table: T;
@@ -59,7 +60,10 @@ export interface Count<T extends TableName = TableName> {
   readonly most?: string;
 }
 
-/** The combinations of values that exist, one index seek each however many rows share them; never locked. */
+/**
+ * The combinations of values that exist, in their order, one index seek each however many rows share them; never locked. `where`
+ * excludes null.
+ */
 export interface Distinct<T extends TableName = TableName> {
   readonly kind: "distinct";
   readonly table: T;

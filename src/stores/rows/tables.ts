@@ -256,6 +256,13 @@ export function keyColumns(table: TableName): readonly string[] {
   return TABLES[table].key;
 }
 
+/** A table whose rows belong to a run: its key starts with the run's number. */
+export type RunTable = { [T in TableName]: (typeof TABLES)[T]["key"][0] extends "run" ? T : never }[TableName];
+
+export const RUN_TABLES = (Object.keys(TABLES) as TableName[]).filter(
+  (table): table is RunTable => keyColumns(table)[0] === "run",
+);
+
 /** All tables but `meta`, which identifies the database: with these empty it is as new. */
 export const EMPTIABLE = (Object.keys(TABLES) as TableName[]).filter((table) => table !== "meta");
 

@@ -7,6 +7,7 @@
 import type { EpochMs } from "../../base/index.ts";
 import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
+import { RUN_TABLES, type RunTable } from "../rows/tables.ts";
 import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
 import type { Tx } from "./transaction.ts";
 
@@ -70,8 +71,18 @@ export function deleteRun({ rows, runNumbers }: Tx, run: RunNumber): void {
   rows.drop("runs", [run]);
 }
 
-/** Tables whose rows an ended run keeps and a pruned run does not. */
-const KEPT_TABLES = ["journal", "checkpoints", "chunks", "emitted", "arrivals", "readiness"] as const;
+/** Tables whose rows are deleted by name: with the row of the run, or after its end. */
+const DELETED_BY_NAME: ReadonlySet<RunTable> = new Set<RunTable>([
+  "runs",
+  "tags",
+  "forks",
+  "queue",
+  "inbox",
+  "once",
+  "leftovers",
+]);
+/** An ended run keeps its rows in all other tables, and a pruned run does not. */
+const KEPT_TABLES = RUN_TABLES.filter((table) => !DELETED_BY_NAME.has(table));
 
 /** Deletes some thousand rows of ended runs, as many as one transaction should; false when there were none. */
 export function sweepLeftovers(tx: Tx): boolean {

@@ -17,6 +17,7 @@ import { yieldToEventLoop, BUSY_SLICE_MS, withRetry } from "./retry-busy.ts";
 import { ITEM, READY_IN_NAMED_QUEUE } from "./row-state-sql.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
 import type { Rows } from "../rows/rows.ts";
+import { RUN_TABLES, type RunTable } from "../rows/tables.ts";
 import { SqliteRows } from "./sqlite-rows.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
 
@@ -24,9 +25,30 @@ const BATCH = 200;
 /** A damaged store may have millions of problems, which would fill memory. */
 const MAX_PROBLEMS = 1_000;
 
-const ORPHANS = (table: string): string => `select distinct run from ${table} where run > ?1 and run <= ?2
-  and not exists (select 1 from runs where runs.run = ${table}.run)
-  and not exists (select 1 from leftovers where leftovers.run = ${table}.run)`;
+/** Tables whose rows need a row in `runs`, or in `leftovers`. */
+const OWNED_TABLES = RUN_TABLES.filter((table) => table !== "runs" && table !== "leftovers");
+
+/** What messages call the rows of a table; a table that is not listed has its own name. */
+const ROWS_OF: Partial<Record<RunTable, string>> = {
+  journal: "Journal entries",
+  queue: "Queue items",
+  inbox: "Messages",
+  chunks: "Stream chunks",
+  emitted: "Chunk counters",
+  checkpoints: "Checkpoints",
+  forks: "Forks",
+  arrivals: "Arrivals",
+  readiness: "Readiness counters",
+};
+
+const ORPHANS_SQL = Object.fromEntries(
+  OWNED_TABLES.map((table) => [
+    `orphans in ${table}`,
+    `select distinct run from ${table} where run > ?1 and run <= ?2
+      and not exists (select 1 from runs where runs.run = ${table}.run)
+      and not exists (select 1 from leftovers where leftovers.run = ${table}.run)`,
+  ]),
+) as Readonly<Record<`orphans in ${RunTable}`, string>>;
 
 const SQL = {
   count: "select count(*) as count from runs",
@@ -40,15 +62,6 @@ const SQL = {
   checkpoints: "select count(*) as count from checkpoints where run = ?",
   strayCheckpoints: "select step from checkpoints where run = ?1 and (step < ?2 or step > ?3) order by step limit 10",
   worker: "select 1 from workers where worker = ?",
-  orphanEntries: ORPHANS("journal"),
-  orphanItems: ORPHANS("queue"),
-  orphanMessages: ORPHANS("inbox"),
-  orphanCheckpoints: ORPHANS("checkpoints"),
-  orphanForks: ORPHANS("forks"),
-  orphanArrivals: ORPHANS("arrivals"),
-  orphanReadiness: ORPHANS("readiness"),
-  orphanChunks: ORPHANS("chunks"),
-  orphanCounts: ORPHANS("emitted"),
   parkedKeys: `select distinct kind, queue, key from queue as parked indexed by queue_parked where ${ITEM.parked}
     and not exists (select 1 from lanes where lanes.kind = parked.kind and lanes.queue = parked.queue and lanes.key = parked.key)
     and not exists (select 1 from queue as busy indexed by queue_busy where busy.state in (${QueueItemState.leased}, ${QueueItemState.admitted}) and busy.queue is not null
@@ -57,6 +70,7 @@ const SQL = {
     where ${READY_IN_NAMED_QUEUE} and kind = ? and queue = ? and key = ? limit 1`,
   integrity: "pragma integrity_check(20)",
   foreignKeys: "pragma foreign_key_check",
+  ...ORPHANS_SQL,
   ...CHECK_SCHEDULES_SQL,
   ...CHECK_OUTBOX_SQL,
   ...CHECK_THREADS_SQL,
@@ -173,19 +187,9 @@ function checkParked(sql: CheckStatements): readonly Problem[] {
 
 function findOrphans(sql: CheckStatements, after: number, upTo: number): readonly Problem[] {
   const found: Problem[] = [];
-  for (const [what, statement] of [
-    ["Journal entries", sql.orphanEntries],
-    ["Queue items", sql.orphanItems],
-    ["Messages", sql.orphanMessages],
-    ["Checkpoints", sql.orphanCheckpoints],
-    ["Forks", sql.orphanForks],
-    ["Arrivals", sql.orphanArrivals],
-    ["Readiness counters", sql.orphanReadiness],
-    ["Stream chunks", sql.orphanChunks],
-    ["Chunk counters", sql.orphanCounts],
-  ] as const)
-    for (const { run } of statement.all(after, upTo) as { run: number }[]) {
-      const message = `${what} belong to run number ${run}, which does not exist.`;
+  for (const table of OWNED_TABLES)
+    for (const { run } of sql[`orphans in ${table}`].all(after, upTo) as { run: number }[]) {
+      const message = `${ROWS_OF[table] ?? `Rows of ${table}`} belong to run number ${run}, which does not exist.`;
       found.push({ invariant: "I17 no rows after the end", run: undefined, seq: undefined, message });
     }
   return found;

@@ -18,6 +18,8 @@ import {
   type Store,
   type TurnWrite,
 } from "../../kernel/index.ts";
+import { RUN_TABLES, columnType } from "../rows/tables.ts";
+import { storedColumns } from "./row-sql.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
 let folder: string;
@@ -402,4 +404,24 @@ test("a run whose turn is due as a suspect is not stuck", async () => {
   db.exec("update runs set turn_due = 2, takeovers = 2 where id = 'suspect'");
   db.close();
   expect(await store.check()).toEqual([]);
+});
+
+test("check reports rows of a missing run in every table of runs, and a prune deletes those of a pruned run", async () => {
+  const gone = 4711;
+  const own = RUN_TABLES.filter((table) => !["runs", "leftovers"].includes(table));
+  const db = new DatabaseSync(path);
+  for (const table of own) {
+    const columns = storedColumns(table);
+    const values = columns.map((column) => (column === "run" ? gone : columnType(table, column) === "int" ? 1 : "x"));
+    const texts = columns.map((column) => (columnType(table, column) === "payload" ? "cast(? as blob)" : "?"));
+    db.prepare(`insert into ${table} (${columns.join(", ")}) values (${texts.join(", ")})`).run(...values);
+  }
+  const messages = (await store.check()).map(({ message }) => message);
+  expect(messages.filter((message) => message.includes(`run number ${gone},`))).toHaveLength(own.length);
+  db.exec(`insert into leftovers values (${gone})`);
+  await store.prune(0);
+  const left = own.filter((table) => db.prepare(`select 1 from ${table} where run = ?`).get(gone) !== undefined);
+  // Their rows are deleted together with the row of the run.
+  expect(left).toEqual(["tags", "forks"]);
+  db.close();
 });
