@@ -187,7 +187,7 @@ export function applyRetry(tx: Tx, write: RetryWrite): RetryOutcome {
 }
 
 /** Appends an entry outside of a turn and returns the chain after it. The caller moves the head. */
-export function appendEntry({ rows, now }: Tx, row: RunRow, type: EntryType, data: string): string {
+function appendEntry({ rows, now }: Tx, row: RunRow, type: EntryType, data: string): string {
   invariant(row.head > 0, "An entry can only be appended to a journal that has its first entry.");
   const chain = chainAfter(row.chain, type, "", data);
   insertEntry(rows, row.run, row.head + 1, type, "", data, now, markOf(chain));

@@ -27,7 +27,7 @@ interface Newest {
 }
 
 /** Begins the target of a row in `once` that holds a sender's dedup id. Names hold no control characters. */
-export const DEDUP_ID_PREFIX = "\u0001";
+const DEDUP_ID_PREFIX = "\u0001";
 
 export function applyMessage(tx: Tx, write: MessageWrite): MessageOutcome {
   const { to, arrival, once, dedupId, definition, beforeStart } = write;

@@ -56,7 +56,7 @@ const NO_LIMITS: QueueLimits = {};
 const ANY_LIMIT: StoredLimit = { concurrency: 1, rate: { limit: 1, perMs: 1 } };
 /** How many items one transaction parks. */
 const MAX_PARKED = 1_000;
-export const MAX_RATE_GATES = 1_000;
+const MAX_RATE_GATES = 1_000;
 /** How many expired rows of `begun` are deleted for a new one, and how many a remote store reads ahead. */
 const EXPIRED_AT_ONCE = 20;
 const EXPIRED_AHEAD = 200;

@@ -88,7 +88,7 @@ const ITEM_STATE_NAMES: readonly (ItemInfo["state"] | undefined)[] = [
   "leased",
 ];
 
-export function itemStateName(state: number): ItemInfo["state"] {
+function itemStateName(state: number): ItemInfo["state"] {
   const name = ITEM_STATE_NAMES[state];
   invariant(name !== undefined, "A queue row must have a known state.");
   return name;

@@ -14,7 +14,6 @@ import { CHECK_FLOWS_SQL } from "./check-flow.ts";
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./store-file.ts";
 import { yieldToEventLoop, BUSY_SLICE_MS, withRetry } from "./retry-busy.ts";
-import { ITEM, READY_IN_NAMED_QUEUE } from "./row-state-sql.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
 import type { Rows } from "../rows/rows.ts";
 import { RUN_TABLES, type RunTable } from "../rows/tables.ts";
@@ -62,12 +61,12 @@ const SQL = {
   checkpoints: "select count(*) as count from checkpoints where run = ?",
   strayCheckpoints: "select step from checkpoints where run = ?1 and (step < ?2 or step > ?3) order by step limit 10",
   worker: "select 1 from workers where worker = ?",
-  parkedKeys: `select distinct kind, queue, key from queue as parked indexed by queue_parked where ${ITEM.parked}
+  parkedKeys: `select distinct kind, queue, key from queue as parked indexed by queue_parked where state = ${QueueItemState.parked}
     and not exists (select 1 from lanes where lanes.kind = parked.kind and lanes.queue = parked.queue and lanes.key = parked.key)
     and not exists (select 1 from queue as busy indexed by queue_busy where busy.state in (${QueueItemState.leased}, ${QueueItemState.admitted}) and busy.queue is not null
       and busy.kind = parked.kind and busy.queue = parked.queue and busy.key = parked.key)`,
   readyOfKey: `select 1 from queue indexed by queue_lined
-    where ${READY_IN_NAMED_QUEUE} and kind = ? and queue = ? and key = ? limit 1`,
+    where state = ${QueueItemState.ready} and queue is not null and kind = ? and queue = ? and key = ? limit 1`,
   integrity: "pragma integrity_check(20)",
   foreignKeys: "pragma foreign_key_check",
   ...ORPHANS_SQL,

@@ -23,7 +23,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { RepriseError, type EpochMs, type PayloadCodec } from "../../base/index.ts";
-import { historyRow, INCARNATION_KEY, newIncarnation, type OnProgress } from "../../kernel/index.ts";
+import { QueueItemState, type historyRow, INCARNATION_KEY, newIncarnation, type OnProgress } from "../../kernel/index.ts";
 import { listHolders, listWorkers, releaseWorker } from "../rules/worker-leases.ts";
 import { backUpFile } from "./back-up.ts";
 import { checkStore } from "./check-store.ts";
@@ -31,14 +31,13 @@ import { storeErrorOf } from "./errors.ts";
 import { lockExclusively, refuseInUse } from "./file-in-use.ts";
 import { COMPANIONS, identityOf, readHeader, ROLLBACK_JOURNAL } from "./store-file.ts";
 import { BUSY_SLICE_MS, type RetryOptions } from "./retry-busy.ts";
-import { ITEM } from "./row-state-sql.ts";
 import { APPLICATION_ID, SCHEMA_VERSION } from "./schema.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { checkSchemaVersion, notReprise, pragma, refuseNewer } from "./version.ts";
 import { readCompleteHeader } from "./file-header.ts";
 
 const COUNTS = `select (select count(*) from runs indexed by runs_held where turn_worker is not null) as turns,
-  (select count(*) from queue indexed by queue_leased where ${ITEM.leased}) as items, (select count(*) from runs) as runs`;
+  (select count(*) from queue indexed by queue_leased where state = ${QueueItemState.leased}) as items, (select count(*) from runs) as runs`;
 
 const SIDE_FILES = [...COMPANIONS, ROLLBACK_JOURNAL];
 
