@@ -23,7 +23,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { RepriseError, type EpochMs, type PayloadCodec } from "../../base/index.ts";
-import { QueueItemState, type historyRow, INCARNATION_KEY, newIncarnation, type OnProgress } from "../../kernel/index.ts";
+import { historyRow, QueueItemState, INCARNATION_KEY, newIncarnation, type OnProgress } from "../../kernel/index.ts";
 import { listHolders, listWorkers, releaseWorker } from "../rules/worker-leases.ts";
 import { backUpFile } from "./back-up.ts";
 import { checkStore } from "./check-store.ts";
