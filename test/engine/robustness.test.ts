@@ -258,7 +258,13 @@ test("a worker that lost its lease continues although new runs keep arriving", a
   expect(result).toBe(1);
 });
 
-test("a task with a damaged entry stops its own run, and no other", async () => {
+test.each([
+  [
+    "damaged",
+    `update journal set data = cast(replace(cast(data as text), 'marked"', 'marked') as blob) where type = 'TaskScheduled'`,
+  ],
+  ["missing", "delete from journal where type = 'TaskScheduled' and cast(data as text) like '%marked%'"],
+])("a task whose entry is %s stops its own run, and no other", async (_what, damage) => {
   using folder = createFolder();
   const path = folder.file("runs.db");
   const work = task("work", async (_ctx, text: string) => text);
@@ -273,13 +279,32 @@ test("a task with a damaged entry stops its own run, and no other", async () => 
   await gate.reached;
   await scheduler.close({ grace: 1 });
   const db = new DatabaseSync(path, { timeout: 5_000 });
-  db.exec(
-    `update journal set data = cast(replace(cast(data as text), 'marked"', 'marked') as blob) where type = 'TaskScheduled'`,
-  );
+  db.exec(damage);
   db.close();
   await using _worker = await createEngine({ store: `sqlite:${path}`, definitions: [subject, work], logger: silent });
   expect(await sound.result({ timeout: "5 s" })).toBe("other");
   expect((await rejection(damaged.result({ timeout: "5 s" }))).code).toBe("RUN_BLOCKED");
+});
+
+test.each([
+  ["entry", "delete from journal where type = 'MessageSent' and cast(data as text) like '%lost%'"],
+  ["run", "delete from runs where id = 'lost'"],
+])("a message whose %s is missing does not stop the delivery of others", async (_what, damage) => {
+  using folder = createFolder();
+  const path = folder.file("runs.db");
+  const subject = workflow("subject", async (ctx, text: string) => ctx.send("mail", text));
+  const definitions = [subject];
+  // A worker without a handler sends the messages, so they are not delivered before the rows are deleted.
+  const sender = await createEngine({ store: `sqlite:${path}`, definitions, logger: silent });
+  for (const text of ["lost", "sound"]) await (await sender.start(subject, text, { id: text })).result();
+  await sender.close();
+  const db = new DatabaseSync(path, { timeout: 5_000 });
+  db.exec(damage);
+  db.close();
+  const delivered: unknown[] = [];
+  const mail = (payload: unknown): void => void delivered.push(payload);
+  await using _worker = await createEngine({ store: `sqlite:${path}`, definitions, outbox: { mail }, logger: silent });
+  await expect.poll(() => delivered, { timeout: 5_000 }).toEqual(["sound"]);
 });
 
 test("a run whose row counts more read messages than it received does not stop the claims of other runs", async () => {

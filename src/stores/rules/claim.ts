@@ -224,8 +224,9 @@ class ItemClaim {
     const isClaimed = rows.change("queue", key, { state: QueueItemState.leased, token, worker: this.#write.worker });
     invariant(isClaimed, "A ready item must have a row to claim.");
     // Items of a spread share large entries; the worker reads each entry once.
-    const entry = kind === "node" ? NO_DATA : rows.get("journal", [item.run, item.seq], DATA);
-    invariant(entry !== undefined, "A task must have the entry that scheduled it.");
+    // No invariant that a task has its entry: one damaged journal must not stop the claims of all other runs. The worker cannot
+    // decode the missing entry and fails the task; the replay of the run finds the damage.
+    const entry = kind === "node" ? NO_DATA : (rows.get("journal", [item.run, item.seq], DATA) ?? NO_DATA);
     this.claimed.push({
       run: item.run,
       runId: run.id,

@@ -46,6 +46,8 @@ export function insertOutgoing({ rows, now }: Tx, run: RunNumber, messages: read
 
 const OUTGOING = ["line", "run", "seq", "destination", "attempt"] as const;
 const RUN_NAME = ["id", "generation"] as const;
+const NO_RUN = { id: "", generation: 0 };
+const NO_ENTRY = { command: "", data: "" };
 
 export function applyClaimMessages({ rows, now }: Tx, write: ClaimMessagesWrite): ClaimMessagesOutcome {
   const messages: ClaimedMessage[] = [];
@@ -58,9 +60,10 @@ export function applyClaimMessages({ rows, now }: Tx, write: ClaimMessagesWrite)
       rows.set("outbox", [line, run, seq], { state: OutboxState.leased, token, worker: write.worker });
       const sender = rows.get("runs", [run], RUN_NAME);
       const entry = findEntry(rows, run, seq);
-      invariant(sender !== undefined && entry !== undefined, "An outgoing message must have its run and its entry.");
-      const { id: runId, generation } = sender;
-      const { command, data } = entry;
+      // No invariant that both exist: one damaged row must not stop the messages of all other runs. The worker cannot decode the
+      // missing entry and returns the message; `doctor` reports it.
+      const { id: runId, generation } = sender ?? NO_RUN;
+      const { command, data } = sender === undefined || entry === undefined ? NO_ENTRY : entry;
       messages.push({ run, seq, destination, attempt, firstRun: line, token, runId, generation, command, data });
     }
   }
