@@ -1,8 +1,9 @@
 // Backlog: counts claimable work by the names that claims use, and the items of queues. Seeks from name to name in the indexes that
 // claims read, and counts up to a limit, so that a million runs cost as much as ten thousand.
 //
-// backlog.B1. As long as all rows of a name are counted, `oldest` is exact: the first row of every priority is read. Otherwise only
-//   the first row of the highest and of the lowest priority is.
+// backlog.B1. As long as all rows of a name are counted, `oldest` comes from the first row of every priority, and is exact for items.
+//   Otherwise only the first row of the highest and of the lowest priority is read. A turn has a known start of its wait only while
+//   its run has not executed: a run behind an executed one is not seen.
 
 import { DEFAULT_QUEUE, readNodeRoute, type Backlog, type QueueLimits, type QueueState } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
