@@ -81,7 +81,7 @@ describe("the command line", () => {
     await cli(["run", DEFINITIONS, "pay", "7", ...store]);
     const loaded = await loadedBy([MAIN, "list", ...store]);
     const stores = inStores(loaded).map((path) => path.split("/")[2]);
-    expect([...new Set(stores)].sort()).toEqual(["payload-cipher.ts", "rules", "sqlite", "thread-payload.ts"]);
+    expect([...new Set(stores)].sort()).toEqual(["payload-cipher.ts", "rows", "rules", "sqlite", "thread-payload.ts"]);
     expect(loaded.own).toContain("src/cli/list.ts");
     const others = [
       "show",
