@@ -13,7 +13,7 @@
 // rows.P5. Locks follow from the verb, the table and the path. A rule names none; it says `peek` where it needs none.
 
 import type { EpochMs } from "../../base/index.ts";
-import type { RunNumber } from "../../kernel/index.ts";
+import type { RunNumber, TurnWrite } from "../../kernel/index.ts";
 import type { AnyFilter, Filter, Path, TableOf } from "./indexes.ts";
 import type { AnyRow, ColumnName, RowOf, TableName } from "./tables.ts";
 
@@ -107,6 +107,9 @@ export interface Rows {
   drop(table: TableName, key: Key): void;
   /** Deletes the first rows below a prefix of a primary key; returns how many. */
   clear<T extends TableName>(table: T, prefix: Key, span: Pick<Span<T>, "limit" | "upTo">): number;
+
+  /** An override of `moveHead` in ../rules/commit-turn.ts, where a store has a faster form of it. */
+  readonly moveHead?: (turn: TurnWrite, now: EpochMs) => boolean;
 
   /** What follows is read after the locks above were taken, and not guessed. */
   barrier(): void;

@@ -93,17 +93,20 @@ const FENCE = ["turn_token", "head", "chain", "arrivals", "status"] as const;
  */
 function moveHead({ rows, now }: Tx, turn: TurnWrite): number | undefined {
   const { run, token, head, previousChain, read } = turn;
-  const key = [run];
-  // The status matters only for a turn that is released.
-  const fence =
-    turn.then === "release"
-      ? ({ turn_token: token, head, chain: previousChain, arrivals: read, status: "running" } as const)
-      : { turn_token: token, head, chain: previousChain, arrivals: read };
-  if (rows.change("runs", key, moved(turn, now, read, "running"), fence)) return read;
-  const row = rows.get("runs", key, FENCE);
+  if (rows.moveHead === undefined ? changeHead(rows, turn, now) : rows.moveHead(turn, now)) return read;
+  const row = rows.get("runs", [run], FENCE);
   if (row?.turn_token !== token || row.head !== head || row.chain !== previousChain) return undefined;
-  rows.set("runs", key, moved(turn, now, row.arrivals, row.status));
+  rows.set("runs", [run], moved(turn, now, row.arrivals, row.status));
   return row.arrivals;
+}
+
+/** False: the fence does not hold, or the run has unread messages or is paused. */
+export function changeHead(rows: Rows, turn: TurnWrite, now: EpochMs): boolean {
+  const { run, token, head, previousChain, read } = turn;
+  const fence = { turn_token: token, head, chain: previousChain, arrivals: read };
+  // The status matters only for a turn that is released.
+  const expected = turn.then === "release" ? ({ ...fence, status: "running" } as const) : fence;
+  return rows.change("runs", [run], moved(turn, now, read, "running"), expected);
 }
 
 /** commit-turn.T2. The columns that a turn sets. */

@@ -5,7 +5,7 @@ import { bindHotRow } from "./hot-rows.ts";
 import { createSchema } from "./migrate.ts";
 import { insertSql, storedColumns } from "./row-sql.ts";
 
-const HOT: readonly TableName[] = ["journal", "queue", "runs", "arrivals"];
+const HOT: readonly TableName[] = ["journal", "queue", "runs", "arrivals", "readiness", "checkpoints", "inbox"];
 
 /** Another value in every column. */
 function distinctRow(table: TableName): AnyRow {

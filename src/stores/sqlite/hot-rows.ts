@@ -19,6 +19,12 @@ export function bindHotRow(statement: StatementSync, table: TableName, row: obje
       return bindRun(statement, row as RowOf<"runs">);
     case "arrivals":
       return bindArrival(statement, row as RowOf<"arrivals">);
+    case "readiness":
+      return bindReadiness(statement, row as RowOf<"readiness">);
+    case "checkpoints":
+      return bindCheckpoint(statement, row as RowOf<"checkpoints">);
+    case "inbox":
+      return bindMessage(statement, row as RowOf<"inbox">);
     default:
       return undefined;
   }
@@ -79,4 +85,17 @@ function bindRun(statement: StatementSync, row: RowOf<"runs">): Inserted {
 
 function bindArrival(statement: StatementSync, row: RowOf<"arrivals">): Inserted {
   return statement.run(row.run, row.target, row.edge, row.idx, row.kind, row.seq);
+}
+
+function bindReadiness(statement: StatementSync, row: RowOf<"readiness">): Inserted {
+  const { run, node, required, completed, queued, window } = row;
+  return statement.run(run, node, required, completed, queued, window, row.first_seq, row.per_entry);
+}
+
+function bindCheckpoint(statement: StatementSync, row: RowOf<"checkpoints">): Inserted {
+  return statement.run(row.run, row.step, row.seq, row.chain, row.key, row.label, row.state);
+}
+
+function bindMessage(statement: StatementSync, row: RowOf<"inbox">): Inserted {
+  return statement.run(row.run, row.arrival, row.type, row.target, row.data);
 }

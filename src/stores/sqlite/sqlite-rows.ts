@@ -4,6 +4,9 @@
 //   keep their column lists in constants and write values as literals.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { EpochMs } from "../../base/index.ts";
+import type { TurnWrite } from "../../kernel/index.ts";
+import { HeadMoves } from "./head-moves.ts";
 import { bindHotRow } from "./hot-rows.ts";
 import { pathInfo, type Filter, type Path, type PathInfo, type TableOf, type Test } from "../rows/indexes.ts";
 import type { Counted, Key, Part, Rows, Span } from "../rows/rows.ts";
@@ -96,10 +99,14 @@ export class SqliteRows implements Rows {
   readonly #db: DatabaseSync;
   readonly #withCodec: WithCodec;
   readonly #paths = new Map<Path, PathStatements>();
+  /** head-moves.H1 */
+  readonly moveHead: (turn: TurnWrite, now: EpochMs) => boolean;
 
   constructor(db: DatabaseSync, withCodec: WithCodec) {
     this.#db = db;
     this.#withCodec = withCodec;
+    const moves = new HeadMoves(db);
+    this.moveHead = (turn, now) => moves.move(turn, now);
   }
 
   #path(path: Path): PathStatements {
