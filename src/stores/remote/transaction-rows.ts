@@ -252,7 +252,7 @@ export class TransactionRows implements Rows {
       const key = info.columns.map(({ name }) => (row as AnyRow)[name]) as Key;
       if (this.#isTaken(info, key)) return false;
     }
-    this.#insert(table, row);
+    this.insert(table, row);
     return true;
   }
 
@@ -279,10 +279,6 @@ export class TransactionRows implements Rows {
   }
 
   insert<T extends TableName>(table: T, row: RowOf<T>): void {
-    this.#insert(table, row);
-  }
-
-  #insert<T extends TableName>(table: T, row: RowOf<T>): void {
     if (table === "runs") this.#ws.markNewRun((row as RowOf<"runs">).run);
     const isNew = this.#ws.insert(table, row);
     invariant(isNew || this.isGuess, "a row is inserted whose key exists");

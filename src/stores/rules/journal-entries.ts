@@ -1,7 +1,7 @@
 // Journal entries: inserts rows into the journal.
 
 import type { Entry, EntryType, RunNumber } from "../../kernel/index.ts";
-import type { Part, Rows } from "../rows/rows.ts";
+import type { Rows } from "../rows/rows.ts";
 
 export function insertEntry(
   rows: Rows,
@@ -17,14 +17,10 @@ export function insertEntry(
   rows.insert("journal", { run, seq, type, command, data, at, mark, took_ms: tookMs });
 }
 
-const ENTRY = ["seq", "type", "command", "data", "at", "mark"] as const;
+const ENTRY = ["type", "command", "data", "at", "mark"] as const;
 
 /** An entry without its duration. */
 export function findEntry(rows: Rows, run: RunNumber, seq: number): Entry | undefined {
   const row = rows.get("journal", [run, seq], ENTRY);
-  return row && entryOf(row);
-}
-
-function entryOf(row: Part<"journal", (typeof ENTRY)[number]>): Entry {
-  return { seq: row.seq, type: row.type, command: row.command, data: row.data, at: row.at, mark: row.mark };
+  return row && { seq, type: row.type, command: row.command, data: row.data, at: row.at, mark: row.mark };
 }
