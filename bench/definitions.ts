@@ -27,6 +27,17 @@ export const steps = workflow("steps", async (ctx, { count, waitMs }: Length) =>
   return count;
 });
 
+/** As `steps`, with inputs; pure ones are executed once for all runs. */
+export const inputSteps = workflow(
+  "input-steps",
+  async (ctx, { count, isPure }: { count: number; isPure: boolean }) => {
+    const options = isPure ? { pure: "1" } : {};
+    for (let index = 0; index < count; index += 1)
+      await ctx.run("step", { index }, (_op, input) => answer(input.index, 0), options);
+    return count;
+  },
+);
+
 export const work = task("work", (_ctx, { index, waitMs }: { index: number; waitMs: number }) => answer(index, waitMs));
 
 export const tasks = workflow("tasks", async (ctx, { count, waitMs }: Length) => {
@@ -57,7 +68,7 @@ export const payloads = workflow("payloads", async (ctx, { count, bytes }: { cou
 });
 
 export const definitions = [
-  ...[steps, tasks, fanout, history, payloads, work],
+  ...[steps, inputSteps, tasks, fanout, history, payloads, work],
   ...[chain, spreading, remembering],
   ...[pipeline, diamond, wide],
 ] as const;

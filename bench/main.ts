@@ -15,7 +15,9 @@ import { idleWorkload } from "./idle.ts";
 import { latencyWorkload } from "./latency.ts";
 import { measure, type BenchResult } from "./measure.ts";
 import { isDatabase } from "./open-database.ts";
+import { memoWorkload } from "./memo.ts";
 import { payloadWorkload } from "./payload.ts";
+import { receiptsWorkload } from "./receipts.ts";
 import { runsWorkload } from "./runs.ts";
 import { stepsWorkload } from "./steps.ts";
 import { tableOf } from "./print.ts";
@@ -30,12 +32,14 @@ const WORKLOADS: readonly Workload[] = [
   fanoutWorkload,
   historyWorkload,
   payloadWorkload,
+  memoWorkload,
   runsWorkload,
   graphWorkload,
   flowWorkload,
   idleWorkload,
   backlogWorkload,
   writesWorkload,
+  receiptsWorkload,
 ];
 
 const { values, positionals } = parseArgs({

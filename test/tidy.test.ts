@@ -46,7 +46,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ["engine"],
   ["worker"],
   ["process"],
-  ["workflow", "graph", "flow", "federation", "stores"],
+  ["receipts"],
+  ["workflow", "graph", "flow", "federation", "stores", "explain"],
   ["kernel"],
   ["base"],
 ];

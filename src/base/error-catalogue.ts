@@ -79,8 +79,8 @@ export const ERROR_CATALOGUE = {
   },
   CHECKPOINT_NOT_FOUND: {
     family: "usage",
-    summary: "The run has no committed checkpoint for this step or label.",
-    next: "List its checkpoints: `reprise checkpoints <id>`, or `run.checkpoints()`.",
+    summary: "The run has no committed checkpoint for this step or label, or no such command.",
+    next: "List its checkpoints (`reprise checkpoints <id>`, `run.checkpoints()`), or its commands: `reprise journal <id>`.",
   },
   DRIVER_MISSING: {
     family: "usage",
@@ -92,10 +92,20 @@ export const ERROR_CATALOGUE = {
     summary: "Two different definitions have the same name.",
     next: "Rename one of them, or pass only one to `definitions`.",
   },
+  EFFECT_NOT_RECORDED: {
+    family: "usage",
+    summary: "A fork with recorded effects requested something that its origin has no recorded answer to.",
+    next: 'Fork again with an answer for the command that the message names, or with `effects: "live"`.',
+  },
   ENGINE_CLOSED: {
     family: "usage",
     summary: "The engine was used after it was closed.",
     next: "Close the engine last, or create a new one: `await using engine = await createEngine({ … })`.",
+  },
+  NODE_TOO_OLD: {
+    family: "usage",
+    summary: "The package was loaded on a version of Node that is too old for it.",
+    next: "Use Node 24.15 or newer: `node --version` prints the version of your shell.",
   },
   NOT_DATA: {
     family: "usage",
@@ -124,8 +134,8 @@ export const ERROR_CATALOGUE = {
   },
   PROMISE_ALREADY_RESOLVED: {
     family: "usage",
-    summary: "The promise already has a value; the run keeps the first one.",
-    next: "Nothing, if the request is a repeat: answer it as the first. To send several values, declare `signal()` instead of `promise()`.",
+    summary: "The promise already has another value; the run keeps the first one.",
+    next: "Show the caller what was decided: the message names the first value and who sent it. For several decisions in one run, give each promise a `key`; for several values, declare `signal()` instead of `promise()`.",
   },
   QUEUE_NOT_FOUND: {
     family: "usage",
@@ -136,6 +146,12 @@ export const ERROR_CATALOGUE = {
     family: "usage",
     summary: "The run has ended and accepts no messages.",
     next: "Read its result with `run.result()`, or start a new run.",
+  },
+  RUN_IN_USE: {
+    family: "usage",
+    summary:
+      "The run cannot be deleted: it or a run it started has not ended or has messages to deliver, a fork reads its steps, or it belongs to another run.",
+    next: "Wait for the end of the run that the message names, or end it with `reprise terminate <id>`; delete forks before their origin, and a parent instead of its child.",
   },
   RUN_NOT_FOUND: {
     family: "usage",
@@ -190,6 +206,12 @@ export const ERROR_CATALOGUE = {
       "The run's journal has reached the limit of entries (`limits.entries`), and the engine records no further step.",
     next: "Call `ctx.continueAsNew()` before the limit (in a graph, spread fewer items at once), or raise `limits.entries`; then `reprise resume <id>`.",
   },
+  MIGRATION_REFUSED: {
+    family: "determinism",
+    summary:
+      "The run cannot continue with that version of its definition: its journal does not fit the version's code.",
+    next: "Compare `expected` and `actual` in the details. Change the new version so that it fits, for example with `ctx.patched()`, or let the run end with its own version.",
+  },
   NONDETERMINISM: {
     family: "determinism",
     summary:
@@ -228,6 +250,11 @@ export const ERROR_CATALOGUE = {
     summary: "The store contains data that Reprise did not write, or lost data that it wrote.",
     next: "Stop the workers, copy the database, and run `reprise doctor`; then `reprise restore <backup>`.",
   },
+  STORE_FOLDER_MISSING: {
+    family: "store",
+    summary: "The folder of a new SQLite file does not exist.",
+    next: "Check the path. Create the folder with `mkdir -p`, or add `?mkdir=1` to the store URL.",
+  },
   STORE_FULL: {
     family: "store",
     summary: "The store has no space left to write.",
@@ -237,6 +264,12 @@ export const ERROR_CATALOGUE = {
     family: "store",
     summary: "Reading or writing the store failed.",
     next: "Check the disk, the permissions and the connection; `error.cause` is the driver's error.",
+  },
+  STORE_IS_MIRROR: {
+    family: "store",
+    summary:
+      "The store is a mirror: it holds copies of runs of another store, which no worker runs and no command changes.",
+    next: "Change the run in its own store: name it with --store. `reprise pull` then brings the new state into the mirror.",
   },
   STORE_LOCATION: {
     family: "store",
@@ -263,6 +296,11 @@ export const ERROR_CATALOGUE = {
     family: "store",
     summary: "An older version wrote the store, or the database is new, and this call does not migrate it.",
     next: "Back up a server's database, then run `reprise migrate`.",
+  },
+  STORE_READ_ONLY: {
+    family: "store",
+    summary: "The store cannot be written: its file, its folder or its disk is read-only, or it was opened to read.",
+    next: "Check the permissions of the file and its folder. `reprise list`, `show`, `journal`, `top` and `doctor` read it as it is.",
   },
   STORE_REPLACED: {
     family: "store",
@@ -340,6 +378,12 @@ export const ERROR_CATALOGUE = {
       "The graph has not reached its end and has nothing left to run: no condition holds, or its joins wait for each other.",
     next: "Add an unconditional edge as the last one of the nodes that the message names, or remove a join from the cycle; then `reprise retry <id>`.",
   },
+  RESULT_STUCK: {
+    family: "outcome",
+    summary:
+      "A test awaits the result of a run that cannot continue without the test: it waits for a message or for time.",
+    next: "Do what the message names before you await the result, such as `run.resolve(…)` or `engine.clock.advance(…)`.",
+  },
   RESULT_TIMEOUT: {
     family: "outcome",
     summary: "The run did not end within the `timeout` of the caller; it is still in progress.",
@@ -365,6 +409,18 @@ export const ERROR_CATALOGUE = {
     family: "outcome",
     summary: "The run failed or was cancelled, and the undo of some steps failed.",
     next: "Undo the steps in `details` manually; `error.cause` is why the run failed.",
+  },
+
+  // federation: the maker of the bundle, or the operator of the other site, must act
+  BUNDLE_DAMAGED: {
+    family: "federation",
+    summary: "A bundle is not what its maker wrote: a line is missing, cut off, changed, or of an unknown kind.",
+    next: "Get the file again from its maker. `reprise verify <file>` names the line.",
+  },
+  MIRROR_CONFLICT: {
+    family: "federation",
+    summary: "The mirror has another journal of the same run, and neither extends the other: one is damaged or forked.",
+    next: "Put the other copy under another name with `--as`, compare both, and delete the mirror that is wrong.",
   },
 
   // invariant: the maintainers of Reprise must act

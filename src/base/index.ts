@@ -4,7 +4,10 @@
 // base.B1. Apart from system.ts, everything here is a function of its arguments.
 // base.B2. This room refuses a value only with a RepriseError whose code is in the catalogue.
 
+// First: node-version.N1.
+import "./node-version.ts";
 export { aesGcm, type AesGcmOptions } from "./aes-gcm.ts";
+export { artifactKey, mediaType, pae, secretArtifactKey, valueKey } from "./artifact-key.ts";
 export { readableThrown } from "./readable-thrown.ts";
 export { backoffMs, checkRetryPolicy, type RetryPolicy } from "./backoff.ts";
 export { canonicalJson, decode, encode, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, type PayloadLimits } from "./codec.ts";
@@ -20,8 +23,10 @@ export {
   type RepriseErrorOptions,
 } from "./errors.ts";
 export { describeFunction } from "./describe-function.ts";
-export { checkName, checkRunId } from "./names.ts";
+export { checkKey, checkName, checkRunId } from "./names.ts";
+export { shellWord } from "./shell-word.ts";
 export { checkOptionNames } from "./options.ts";
+export { ENGINE_NAME } from "./package-version.ts";
 export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
 export { checkCodec, type PayloadCodec, type PayloadContext } from "./payload-codec.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
@@ -30,6 +35,7 @@ export { RetryLaterError } from "./retry-later-error.ts";
 export { passwordHint, withoutPassword } from "./store-password.ts";
 export { isThenable } from "./thenable.ts";
 export { toBytes, type Size, type SizeUnit } from "./size.ts";
-export { idleMs, systemClock, systemRandom, systemTimers } from "./system.ts";
+export { activeResources, idleMs, requireRealTime, systemClock, systemRandom, systemTimers } from "./system.ts";
 export { Fifo } from "./fifo.ts";
+export { userStack } from "./user-stack.ts";
 export { CODEC_MARK, unreadableReason, unreadableText } from "./unreadable.ts";

@@ -5,6 +5,8 @@ import type { ErrorCode } from "./error-catalogue.ts";
 
 const MAX_NAME_LENGTH = 200;
 const MAX_RUN_ID_LENGTH = 255;
+/** With the longest name, a key fits into the primary keys of every store. */
+const MAX_KEY_LENGTH = 150;
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
@@ -16,6 +18,11 @@ export function checkName(name: unknown, what: string): string {
 /** Refuses a run id that some store would not keep unchanged. */
 export function checkRunId(id: unknown): string {
   return checkText(id, "run id", MAX_RUN_ID_LENGTH, "BAD_ID");
+}
+
+/** Refuses a key of a promise that some store would not keep unchanged. */
+export function checkKey(key: unknown, what: string): string {
+  return checkText(key, what, MAX_KEY_LENGTH, "BAD_NAME");
 }
 
 function checkText(text: unknown, what: string, maxLength: number, code: ErrorCode): string {

@@ -4,6 +4,7 @@
 import crypto from "node:crypto";
 // The global of this name has other members where a program is compiled with the types of browsers.
 import { performance } from "node:perf_hooks";
+import { RepriseError } from "./errors.ts";
 import type { Clock, Random, Timers } from "./ports.ts";
 
 // Captured once: the determinism guard and fake timers of tests replace the globals later, and must not affect the engine.
@@ -11,6 +12,18 @@ const { now } = Date;
 const monotonic = performance.now.bind(performance);
 const { setTimeout, clearTimeout, setImmediate } = globalThis;
 const { randomBytes } = crypto;
+
+// Marks of @sinonjs/fake-timers (Vitest, Jest, Sinon) and of node:test.
+const isFake = "clock" in setTimeout || "isFake" in Date || "isMock" in Date;
+
+/** Refuses to work with a clock that was already fake when this file was loaded: with it, every wait would be endless. */
+export function requireRealTime(what: string): void {
+  if (!isFake) return;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `${what}: fake timers were installed before "reprise" was loaded, so it has no real clock. Import "reprise" first, then install them; or, for virtual time, use createTestEngine and engine.clock without them.`,
+  );
+}
 
 const eventLoopUtilization = performance.eventLoopUtilization.bind(performance);
 
@@ -36,6 +49,11 @@ export const systemTimers: Timers = {
     setImmediate(fn);
   },
 };
+
+/** What keeps this process alive, such as `Timeout` or `TCPSocketWrap`. */
+export function activeResources(): readonly string[] {
+  return process.getActiveResourcesInfo();
+}
 
 /** The total idle time of this thread in milliseconds. */
 export function idleMs(): number {

@@ -5,7 +5,7 @@ import type { Checkpoint } from "../graph/index.ts";
 import { checkpointToJson } from "../graph/index.ts";
 import { placeholderDefinition, withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { getRun, withStore } from "./open-store.ts";
+import { getRun, withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson, valueText } from "./output.ts";
 import { redacted } from "./payload-module.ts";
@@ -33,7 +33,7 @@ export async function checkpoints(id: string, options: CheckpointsCommandOptions
       "USAGE",
       "--after and --limit apply to the list. Remove them, or remove --step and --label.",
     );
-  return withStore(options.store, async (store) => {
+  return withStoreToRead(options.store, async (store) => {
     const { definition, version } = await getRun(store, id);
     return withClient(store, [placeholderDefinition(definition, {}, version)], async (engine) => {
       const run = engine.get(definition, id);

@@ -19,7 +19,7 @@ export async function withClient<T>(
     store: { "~open": () => Promise.resolve(store) },
     definitions,
     ...payloadOptions(),
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: false,
   });
   return await work(client);
 }

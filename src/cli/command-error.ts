@@ -1,7 +1,7 @@
 // Command error: an error of the command line that names the next command, in place of the catalogue's general advice.
 
 import { RepriseError, type ErrorCode } from "../base/index.ts";
-import { withStoreOption } from "./next-command.ts";
+import { shellWord, withStoreOption } from "./next-command.ts";
 
 export class CommandError extends RepriseError {
   /** A command line that the user can run. */
@@ -16,5 +16,5 @@ export class CommandError extends RepriseError {
 /** Fills the ids and codes that are known, and the store, into the advice of the error catalogue. */
 export function nextFor(advice: string, run: string | undefined, code: string): string {
   const filled = advice.replaceAll("<details.code>", code);
-  return withStoreOption(run === undefined ? filled : filled.replaceAll("<id>", run));
+  return withStoreOption(run === undefined ? filled : filled.replaceAll("<id>", shellWord(run)));
 }

@@ -4,8 +4,10 @@
 // A file in commands/ declares the arguments, options and help of one group. The work of a command is in a file of this
 // folder, which the action imports when the command runs.
 
-import { InvalidArgumentError, type Command } from "commander";
-import { rememberStore } from "./global-options.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { InvalidArgumentError, type AddHelpTextContext, type Command } from "commander";
+import { rememberStore, type GlobalOptions } from "./global-options.ts";
 
 /** The work of a command: takes its arguments and options, returns the exit code. */
 type Work<A extends readonly unknown[]> = (...args: A) => Promise<number>;
@@ -25,8 +27,22 @@ export function action<A extends readonly unknown[]>(work: Work<A>): (...args: u
     const { codec, store } = command.optsWithGlobals<{ codec?: string; store: string }>();
     await rememberStore(store);
     if (codec !== undefined) await (await import("./payload-module.ts")).usePayloadModule(codec);
-    exitCode = await work(...([...given, { json: false, ...command.optsWithGlobals() }] as unknown as A));
+    const options = { json: false, ...(command.optsWithGlobals() as Omit<GlobalOptions, "json">) };
+    exitCode = await work(...((await resolvedArguments(command, given, options)) as unknown as A));
   };
+}
+
+/** With runs of mirrors replaced by the store and the id (resolve-runs.ts). Most projects have no mirrors. */
+async function resolvedArguments(
+  command: Command,
+  given: readonly unknown[],
+  options: GlobalOptions,
+): Promise<readonly unknown[]> {
+  const { homeOf } = await import("./home.ts");
+  if (!existsSync(join(homeOf(options), "runs"))) return [...given, options];
+  const { resolveRuns } = await import("./resolve-runs.ts");
+  const resolved = await resolveRuns(command, given, options);
+  return [...resolved.args, resolved.options];
 }
 
 export const GENERATION = "generation, for runs that used continueAsNew (default: latest)";
@@ -34,6 +50,27 @@ export const SHOW_SECRETS = "show secrets, such as values named password, instea
 
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ reprise ${line}`).join("\n")}`;
+}
+
+/** The width of the terminal; 80 without one, and for a terminal that does not know its width. */
+export function helpWidth(): number {
+  return process.stdout.columns || 80;
+}
+
+/** Text after the help, wrapped at words. A line continues under its text: `  1  a problem …`. */
+export function helpNotes(text: string): (context: AddHelpTextContext) => string {
+  return ({ command }) => {
+    const width = command.configureOutput().getOutHelpWidth?.() ?? helpWidth();
+    const help = command.createHelp();
+    return text
+      .split("\n")
+      .map((line) => {
+        const indent = /^ *(?:\S+ {2,})?/.exec(line)?.[0] ?? "";
+        const wrapped = help.boxWrap(line.slice(indent.length), width - indent.length);
+        return `${indent}${wrapped.replaceAll("\n", `\n${" ".repeat(indent.length)}`)}`;
+      })
+      .join("\n");
+  };
 }
 
 export function wholeNumber(text: string): number {

@@ -3,12 +3,17 @@
 
 import type { Argument, Command, Option } from "commander";
 import { ERROR_CATALOGUE } from "../base/index.ts";
-import { hasEnded, RUN_STATUSES, type RunRecord, type Store } from "../kernel/index.ts";
-import { withStore } from "./open-store.ts";
+import { hasEnded, RUN_STATUSES, type RunRecord, type Store, isTerminal, stableCommandOf } from "../kernel/index.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { mirrorNames, splitName } from "./mirrors.ts";
+import { readHistory } from "../workflow/index.ts";
+import { withStoreToRead } from "./open-store.ts";
 import { print } from "./output.ts";
 import { createProgram } from "./program.ts";
 import { CONTROL_ACTIONS, type ControlAction } from "./control.ts";
+import { unquotedCommand } from "./fork.ts";
 import { readPortNames } from "./messages.ts";
+import { isReading } from "./resolve-runs.ts";
 
 interface Candidate {
   readonly value: string;
@@ -37,10 +42,13 @@ interface CompletionContext {
   /** The option whose value comes next. */
   readonly option: Option | undefined;
   readonly store: string;
+  readonly home: { readonly home?: string };
+  /** The word at the cursor. */
+  readonly typed: string;
 }
 
 async function candidatesFor(before: readonly string[], typed: string): Promise<readonly Candidate[]> {
-  const place = contextOf(before);
+  const place = contextOf(before, typed);
   if (place.option !== undefined) return optionValues(place.option, typed, place);
   if (typed.startsWith("-")) return optionsOf(place.command);
   const children = place.command.createHelp().visibleCommands(place.command);
@@ -49,14 +57,16 @@ async function candidatesFor(before: readonly string[], typed: string): Promise<
   return argument === undefined ? [] : argumentValues(argument, place);
 }
 
-function contextOf(before: readonly string[]): CompletionContext {
+function contextOf(before: readonly string[], typed: string): CompletionContext {
   let command = createProgram();
   let store = String(command.opts()["store"]);
+  let home: string | undefined;
   let given: string[] = [];
   let option: Option | undefined;
   for (const word of before) {
     if (option !== undefined) {
       if (option.long === "--store") store = word;
+      if (option.long === "--home") home = word;
       option = undefined;
     } else if (word.startsWith("-")) {
       const [name, value] = word.split("=", 2);
@@ -69,7 +79,7 @@ function contextOf(before: readonly string[]): CompletionContext {
       else [command, given] = [child, []];
     }
   }
-  return { command, given, option, store };
+  return { command, given, option, store, home: home === undefined ? {} : { home }, typed };
 }
 
 function allOptions(command: Command): readonly Option[] {
@@ -102,13 +112,26 @@ async function optionValues(
     case "--definition":
       return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
     case "--run":
-      return newestRuns(place, (runs) =>
-        runs
-          .filter(({ kind }) => kind !== "workflow")
-          .map(({ id, definition, status }) => ({ value: id, about: `${definition}, ${status}` })),
+      return runCandidates(place, ({ kind }) => kind !== "workflow" || place.command.name() !== "graph");
+    case "--tag": {
+      const earlier = typed.slice(0, typed.lastIndexOf(",") + 1);
+      return newestRuns(place, (runs) => distinct(runs.flatMap(({ tags }) => tags).map((tag) => `${earlier}${tag}`)));
+    }
+    case "--at":
+      return readCandidates(place, (store) => commandCandidates(store, place.given[0] ?? ""));
+    case "--answer":
+      return readCandidates(place, async (store) =>
+        (await commandCandidates(store, place.given[0] ?? "")).map(({ value, about }) => ({
+          value: `${value}=`,
+          about,
+        })),
       );
-    case "--tag":
-      return newestRuns(place, (runs) => distinct(runs.flatMap(({ tags }) => tags)));
+    case "--error-code":
+      return newestRuns(place, (runs) => distinct(runs.flatMap(({ errorCode }) => errorCode ?? [])));
+    case "--parent":
+      return newestRuns(place, (runs) =>
+        runs.map(({ id, definition, status }) => ({ value: id, about: `${definition}, ${status}` })),
+      );
     default:
       return [];
   }
@@ -120,11 +143,13 @@ async function argumentValues(argument: Argument, place: CompletionContext): Pro
     case "id":
     case "other":
     case "ids":
-      return newestRuns(place, (runs) =>
-        runs
-          .filter((run) => isAcceptedBy(place.command, run))
-          .map(({ id, definition, status }) => ({ value: id, about: `${definition}, ${status}` })),
-      );
+    case "target":
+    case "targets":
+      return runCandidates(place, (run) => isAcceptedBy(place.command, run));
+    case "mirror":
+      return mirrorCandidates(place);
+    case "source":
+      return mirrorNames(optionsOfHome(place)).map((name) => ({ value: name, about: "mirror" }));
     case "workflow":
       return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
     case "graph":
@@ -154,17 +179,20 @@ async function argumentValues(argument: Argument, place: CompletionContext): Pro
 }
 
 /** Whether the command can do something with the run. */
-function isAcceptedBy(command: Command, { status, kind }: RunRecord): boolean {
+function isAcceptedBy(command: Command, { status, kind, parent }: RunRecord): boolean {
   switch (command.name()) {
     case "checkpoints":
+      return kind === "graph";
     case "fork":
     case "diff":
-      return kind === "graph";
+      return true;
     case "signal":
     case "update":
     case "resolve":
     case "reject":
       return !hasEnded(status);
+    case "delete":
+      return hasEnded(status) && parent === undefined;
     default: {
       const control = Object.values<ControlAction>(CONTROL_ACTIONS).find(({ verb }) => verb === command.name());
       return control === undefined || control.statuses.includes(status);
@@ -172,9 +200,44 @@ function isAcceptedBy(command: Command, { status, kind }: RunRecord): boolean {
   }
 }
 
+/** The commands of a run that have an answer. */
+async function commandCandidates(store: Store, id: string): Promise<Candidate[]> {
+  const record = await store.findRun(id);
+  if (record === undefined) return [];
+  const history =
+    record.kind === "workflow" ? await readHistory(store, record.run) : await store.readJournal(record.run, 0);
+  const answered = history.filter(({ type, command }) => command !== "" && isTerminal(type));
+  return distinct(answered.map(({ command }) => unquotedCommand(stableCommandOf(command))));
+}
+
 async function portCandidates(store: Store, id: string, kind: "promise" | "signal" | "update"): Promise<Candidate[]> {
   const record = await store.findRun(id);
   return record === undefined ? [] : distinct([...(await readPortNames(store, record, kind))]);
+}
+
+/** Ids of the store, and names of mirrors; behind the `/` of a mirror, its runs. */
+async function runCandidates(
+  place: CompletionContext,
+  accepts: (run: RunRecord) => boolean,
+): Promise<readonly Candidate[]> {
+  const candidatesIn = (prefix: string) => (runs: readonly RunRecord[]) =>
+    runs.filter(accepts).map(({ id, definition, status }) => ({
+      value: `${prefix}${id}`,
+      about: `${definition}, ${status}`,
+    }));
+  const named = splitName(optionsOfHome(place), place.typed);
+  const own = await newestRuns(place, candidatesIn(""));
+  if (!isReading(place.command)) return own;
+  if (named === undefined) return [...own, ...mirrorCandidates(place)];
+  return [...own, ...(await newestRuns({ ...place, store: named.url }, candidatesIn(`${named.mirror}/`)))];
+}
+
+function mirrorCandidates(place: CompletionContext): Candidate[] {
+  return mirrorNames(optionsOfHome(place)).map((name) => ({ value: `${name}/`, about: "mirror" }));
+}
+
+function optionsOfHome({ store, home }: CompletionContext): GlobalOptions {
+  return { store, json: false, ...home };
 }
 
 function newestRuns(
@@ -190,7 +253,7 @@ async function readCandidates(
   work: (store: Store) => Promise<readonly Candidate[]>,
 ): Promise<readonly Candidate[]> {
   try {
-    return await withStore(place.store, work);
+    return await withStoreToRead(place.store, work);
   } catch {
     return [];
   }

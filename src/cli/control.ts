@@ -2,6 +2,7 @@
 //
 // cli.C1. The command counts the selected runs and, if a filter selected them, asks for confirmation before it writes.
 // cli.C2. A run whose status has changed in the meantime is skipped and reported; the others are changed.
+// cli.C3. A named run that was skipped is a problem for the caller (exit code 1); a filter that selects nothing is not.
 
 import { RepriseError, systemClock } from "../base/index.ts";
 import type { Run } from "../engine/index.ts";
@@ -12,8 +13,10 @@ import { withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { checkSelection, checkStatuses, selectRuns, type SelectOptions } from "./select-runs.ts";
+import type { Loaded } from "./load-definitions.ts";
 import { createProgress } from "./progress.ts";
 import { pluralize, plain } from "./text.ts";
+import { exitCodeOf, remarkSkipped } from "./unchanged.ts";
 
 export interface ControlOptions extends SelectOptions {
   readonly yes?: boolean;
@@ -28,10 +31,18 @@ export interface ControlAction {
   /** The statuses in which it has an effect. */
   readonly statuses: readonly RunStatus[];
   apply(run: Run<unknown>, options: ControlOptions): Promise<void>;
+  /** Checks a run without changing it. Absent: a dry run lists the selected runs. */
+  check?(run: Run<unknown>): Promise<void>;
+  /** Why a selected run needs no change; undefined: it does. */
+  isDone?(record: RunRecord): string | undefined;
+  /** The code that the action needs. Absent: none. */
+  readonly definitions?: Loaded;
+  /** How many runs are changed at once. */
+  readonly batchSize?: number;
 }
 
 /** A run with the status `expected` has not been started. */
-const LIVE = RUN_STATUSES.filter((status) => !hasEnded(status) && status !== "expected");
+export const LIVE: readonly RunStatus[] = RUN_STATUSES.filter((status) => !hasEnded(status) && status !== "expected");
 
 export const CONTROL_ACTIONS = {
   cancel: {
@@ -72,77 +83,99 @@ const SHOWN = 20;
 
 interface SkippedRun {
   readonly id: string;
+  readonly status: RunStatus;
   readonly reason: string;
+  /** The journal does not fit the code. */
+  readonly isMisfit?: boolean;
 }
 
-export async function controlRuns(
+export function controlRuns(
   name: keyof typeof CONTROL_ACTIONS,
   ids: readonly string[],
   options: ControlOptions,
 ): Promise<number> {
-  const control: ControlAction = CONTROL_ACTIONS[name];
+  return applyControl(CONTROL_ACTIONS[name], ids, options);
+}
+
+export async function applyControl(
+  control: ControlAction,
+  ids: readonly string[],
+  options: ControlOptions,
+): Promise<number> {
   checkSelection(control.verb, ids, options);
   checkStatuses(options.status);
   return withStore(options.store, async (store) => {
-    const selected = await selectRuns(store, ids, options, control.statuses);
-    const applicable = selected.filter(({ status }) => control.statuses.includes(status));
+    const all = await selectRuns(store, ids, options, control.statuses);
+    const selected = ids.length > 0 ? all : all.filter((record) => control.isDone?.(record) === undefined);
+    const applicable = selected.filter(
+      (record) => control.statuses.includes(record.status) && control.isDone?.(record) === undefined,
+    );
     const skipped = selected
       .filter((record) => !applicable.includes(record))
       .map((record) => skippedRun(record, control));
-    // A named run that was skipped is a problem for the caller; a filter that selects nothing is not.
-    const exitCode = (done: readonly RunRecord[]): number =>
-      ids.length > 0 && done.length === 0 ? EXIT.problem : EXIT.ok;
-    if (options.dryRun === true) {
+    // cli.C3
+    const exitCode = (): number =>
+      skipped.some(({ isMisfit }) => isMisfit) ? EXIT.determinism : exitCodeOf(ids.length > 0 ? skipped.length : 0);
+    if (options.dryRun === true && control.check === undefined) {
       await report(control, applicable, skipped, options);
-      return exitCode(applicable);
+      return exitCode();
     }
     // cli.C1
     const question = `${capital(control.verb)} ${pluralize(applicable.length, "run", "runs")}?`;
-    if (ids.length === 0 && applicable.length > 0 && !(await confirm(question, options.yes))) {
+    const isAsked = ids.length === 0 && applicable.length > 0 && options.dryRun !== true;
+    if (isAsked && !(await confirm(question, options.yes))) {
       remark("Nothing was changed.");
       return EXIT.problem;
     }
-    const definitions = [...new Set(applicable.map(({ definition }) => definition))].map((name) =>
-      placeholderDefinition(name),
-    );
+    const definitions =
+      control.definitions ??
+      [...new Set(applicable.map(({ definition }) => definition))].map((name) => placeholderDefinition(name));
+    const { batchSize = BATCH_SIZE } = control;
+    const change = (run: Run<unknown>): Promise<void> =>
+      options.dryRun === true && control.check !== undefined ? control.check(run) : control.apply(run, options);
     const done: RunRecord[] = [];
     await withClient(store, definitions, async (engine) => {
       const progress = createProgress(control.verb, "runs", () => systemClock.monotonic());
-      for (let from = 0; from < applicable.length; from += BATCH_SIZE) {
-        const batch = applicable.slice(from, from + BATCH_SIZE);
+      for (let from = 0; from < applicable.length; from += batchSize) {
+        const batch = applicable.slice(from, from + batchSize);
         const outcomes = await Promise.all(
-          batch.map((record) => findRefusal(() => control.apply(engine.get(record.definition, record.id), options))),
+          batch.map((record) => findRefusal(() => change(engine.get(record.definition, record.id)))),
         );
         for (const [index, record] of batch.entries()) {
-          const reason = outcomes[index];
-          if (reason === undefined) done.push(record);
-          else skipped.push({ id: record.id, reason });
+          const refusal = outcomes[index];
+          if (refusal === undefined) done.push(record);
+          else skipped.push({ id: record.id, status: record.status, ...refusal });
         }
         progress.at(from + batch.length, applicable.length);
       }
       progress.end();
     });
     await report(control, done, skipped, options);
-    return exitCode(done);
+    return exitCode();
   });
 }
 
 /** cli.C2. The reason why this run was refused; other errors are thrown. */
-async function findRefusal(work: () => Promise<void>): Promise<string | undefined> {
+async function findRefusal(work: () => Promise<void>): Promise<Pick<SkippedRun, "reason" | "isMisfit"> | undefined> {
   try {
     await work();
     return undefined;
   } catch (error) {
-    if (error instanceof RepriseError && error.family === "usage") return error.message;
+    if (!(error instanceof RepriseError)) throw error;
+    if (error.code === "MIGRATION_REFUSED") return { reason: error.message, isMisfit: true };
+    if (error.family === "usage") return { reason: error.message };
     throw error;
   }
 }
 
-function skippedRun({ id, status }: RunRecord, { statuses }: ControlAction): SkippedRun {
-  const reason = hasEnded(status)
-    ? `already ${status}`
-    : `it is ${status}; this command applies to runs that are ${statuses.join(", ")}`;
-  return { id, reason };
+function skippedRun(record: RunRecord, control: ControlAction): SkippedRun {
+  const { id, status } = record;
+  const { past, statuses } = control;
+  const reason =
+    hasEnded(status) || status === past
+      ? `already ${status}`
+      : (control.isDone?.(record) ?? `it is ${status}; this command applies to runs that are ${statuses.join(", ")}`);
+  return { id, status, reason };
 }
 
 async function report(
@@ -154,15 +187,15 @@ async function report(
   const dryRun = options.dryRun === true;
   if (options.json) {
     const ids = done.map(({ id }) => id);
-    await printJson({ action: control.verb, dryRun, count: ids.length, ids, skipped });
+    const listed = skipped.map(({ id, status, reason }) => ({ id, status, reason }));
+    await printJson({ action: control.verb, dryRun, count: ids.length, ids, skipped: listed });
     return;
   }
   const past = dryRun ? `would ${control.verb}` : control.past;
   for (const { id, definition } of done.slice(0, SHOWN))
     await print(`${paint("green", past)} ${paint("bold", plain(id))} ${paint("dim", plain(definition))}`);
   if (done.length > SHOWN) await print(paint("dim", `… and ${done.length - SHOWN} more`));
-  for (const { id, reason } of skipped.slice(0, SHOWN))
-    remark(`${paintError("yellow", "skipped")} ${plain(id)}: ${plain(reason)}`);
+  for (const { id, reason } of skipped.slice(0, SHOWN)) remarkSkipped(id, reason);
   if (skipped.length > SHOWN) remark(paintError("dim", `… and ${skipped.length - SHOWN} more`));
   if (done.length !== 1 || skipped.length > 0) remark(`${past} ${pluralize(done.length, "run", "runs")}`);
 }

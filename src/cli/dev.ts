@@ -61,7 +61,6 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
   watched.set([path]);
 
   onInterrupt({
-    isUsualEnd: true,
     announce: () => log.event("dev.stopping", STOPPING, {}),
     cleanUp: async () => {
       stopping = true;

@@ -1,11 +1,13 @@
-// reprise diff: compares two runs of a graph, from the first step where they differ.
+// reprise diff: compares two runs of a definition, from the first step, command or node where they differ.
 
 import { isDeepStrictEqual } from "node:util";
 import { RepriseError } from "../base/index.ts";
-import type { ChannelDiff, RunDiff, StepDiff } from "../engine/index.ts";
+import type { ChannelDiff, Client, RunDiff, StepDiff } from "../engine/index.ts";
+import type { Store } from "../kernel/index.ts";
+import { listJson, listOf, printList } from "./diff-list.ts";
 import { placeholderDefinition, withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { getRun, withStore } from "./open-store.ts";
+import { getRun, withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { redacted } from "./payload-module.ts";
@@ -13,26 +15,45 @@ import { jsonOf } from "./run-format.ts";
 import { plain, showValue } from "./text.ts";
 
 export interface DiffCommandOptions extends GlobalOptions {
+  /** The store of the other run, if it is not the same (resolve-runs.ts). */
+  readonly otherStore?: string;
   readonly limit: number;
   readonly showSecrets?: boolean;
 }
 
 export async function diff(id: string, other: string, options: DiffCommandOptions): Promise<number> {
-  return withStore(options.store, async (store) => {
-    const [here, there] = [await getRun(store, id), await getRun(store, other)];
+  return withStores(options, async (store, otherStore) => {
+    const [here, there] = [await getRun(store, id), await getRun(otherStore, other)];
     if (here.definition !== there.definition)
       throw new RepriseError(
         "USAGE",
-        `Run ${id} is a run of ${here.definition}, run ${other} of ${there.definition}. Only runs of the same graph can be compared.`,
+        `Run ${id} is a run of ${here.definition}, run ${other} of ${there.definition}. Only runs of the same definition can be compared.`,
       );
-    const found = await withClient(store, [placeholderDefinition(here.definition, {}, here.version)], (engine) =>
-      engine.get(here.definition, id).diff(engine.get(here.definition, other), { limit: options.limit }),
-    );
-    const visible = options.showSecrets === true ? found : { ...found, steps: found.steps.map(withoutSecrets) };
-    if (options.json) await printJson(diffJson(visible));
-    else await printDiff(visible, id, other);
+    const definitions = [placeholderDefinition(here.definition, {}, here.version)];
+    const found = await withClient(store, definitions, (engine) => {
+      const compare = (others: Client) =>
+        engine.get(here.definition, id).diff(others.get(here.definition, other), { limit: options.limit });
+      return otherStore === store ? compare(engine) : withClient(otherStore, definitions, compare);
+    });
+    if (!("steps" in found)) {
+      const list = listOf(found, options.showSecrets === true);
+      await (options.json ? printJson(listJson(list)) : printList(list, id, other));
+    } else {
+      const visible = options.showSecrets === true ? found : { ...found, steps: found.steps.map(withoutSecrets) };
+      await (options.json ? printJson(diffJson(visible)) : printDiff(visible, id, other));
+    }
     return found.firstDivergence === undefined ? EXIT.ok : EXIT.problem;
   });
+}
+
+/** Both are the same store, unless one of the runs is in a mirror. */
+function withStores(
+  { store, otherStore }: DiffCommandOptions,
+  work: (store: Store, other: Store) => Promise<number>,
+): Promise<number> {
+  return withStoreToRead(store, (here) =>
+    otherStore === undefined ? work(here, here) : withStoreToRead(otherStore, (there) => work(here, there)),
+  );
 }
 
 /** Redaction needs the name of the channel, so each value is wrapped in an object. */

@@ -4,7 +4,9 @@
 import { formatMs } from "../base/index.ts";
 import type { HistoryEvent, Problem, RunRecord, Store, StoreInfo, VersionCount } from "../kernel/index.ts";
 import { findExpiredLeases, readStalledRuns, type StalledRuns } from "./doctor-leases.ts";
-import { claimText, judgePendingWork, pendingText, type PendingWork } from "./pending-work.ts";
+import { explainBacklog, type ExplainedBacklog } from "../explain/index.ts";
+import { memoGroups, stepOf } from "./memo.ts";
+import { pendingTexts } from "./pending-work.ts";
 import { findRunError } from "./run-format.ts";
 import { pluralize, plain } from "./text.ts";
 
@@ -20,15 +22,47 @@ export interface StoppedRuns {
 
 export interface Findings {
   /** Work that is ready and that no worker has claimed. */
-  readonly pending: readonly PendingWork[];
+  readonly pending: readonly ExplainedBacklog[];
   readonly versions: readonly VersionCount[];
   readonly stopped: readonly StoppedRuns[];
   /** There are more stopped runs than were read. */
   readonly more: boolean;
   readonly stalled: StalledRuns;
   readonly history: readonly HistoryEvent[];
+  /** memo.M3. Steps that are declared pure and are not. */
+  readonly divergent: readonly DivergentStep[];
   /** Problems of workers, not of the data. */
   readonly problems: readonly Problem[];
+}
+
+/** A step that returned different results for one input. */
+export interface DivergentStep {
+  readonly key: string;
+  readonly step: string;
+  readonly definition: string;
+  readonly runs: readonly string[];
+}
+
+/** How many of them are reported. */
+const MAX_DIVERGENT = 20;
+
+async function readDivergent(store: Store): Promise<readonly DivergentStep[]> {
+  const found: DivergentStep[] = [];
+  for await (const { memo, status, rows } of memoGroups(store, true)) {
+    const [first] = rows;
+    if (status !== "divergent" || first === undefined) continue;
+    const runs = rows.map(({ runId }) => runId);
+    found.push({ key: memo, step: stepOf(first), definition: first.definition, runs });
+    if (found.length === MAX_DIVERGENT) break;
+  }
+  return found;
+}
+
+export function divergentLines({ divergent }: Findings): readonly string[] {
+  return divergent.map(
+    ({ step, definition, runs }) =>
+      `${plain(step)} of ${plain(definition)} is declared pure, but returned different results for one input in ${runs.map(plain).join(", ")}; not reused. \`reprise memo list --off\` shows them.`,
+  );
 }
 
 const STOPPED_STATUSES = ["blocked", "determinism_violation"] as const;
@@ -38,7 +72,7 @@ const IDS_SHOWN = 3;
 
 export async function readFindings(store: Store): Promise<Findings> {
   const workers = await store.listWorkers();
-  const waiting = judgePendingWork(await store.readBacklog(), workers, store.now());
+  const waiting = await explainBacklog(store, await store.readBacklog(), workers);
   const versions = await store.countVersions();
   const records = await store.listRuns({ statuses: STOPPED_STATUSES, limit: MAX_STOPPED + 1 });
   const groups = new Map<string, StoppedRuns>();
@@ -59,6 +93,7 @@ export async function readFindings(store: Store): Promise<Findings> {
     more: records.length > MAX_STOPPED,
     stalled: await readStalledRuns(store, workers),
     history: await store.readHistory(),
+    divergent: await readDivergent(store),
     problems: findExpiredLeases(workers, store.now()),
   };
 }
@@ -67,11 +102,8 @@ function isStopped(record: RunRecord): record is RunRecord & { readonly status: 
   return STOPPED_STATUSES.some((status) => status === record.status);
 }
 
-/** A run that waits for its queue is normal while a worker claims from that queue. */
-export function pendingLines({ pending: waiting }: Findings, now: number): readonly string[] {
-  return waiting
-    .filter(({ kind, claim }) => kind !== "start" || claim !== "claimable")
-    .map((one) => `${pendingText(one, now)}: ${claimText(one)}`);
+export function pendingLines({ pending }: Findings, now: number): readonly string[] {
+  return pending.flatMap((one) => pendingTexts(one, now));
 }
 
 export function stoppedLines({ stopped, more }: Findings): readonly string[] {

@@ -1,12 +1,14 @@
 // Doctor leases: running runs without a recent commit, and expired leases that no worker took over.
 
 import { readWorkerProfile, type Problem, type RunRecord, type Store, type WorkerInfo } from "../kernel/index.ts";
-import { ageText, holderJson, runLeasesOf, leaseMsOf, workerText, type RunLeases } from "./run-leases.ts";
+import { explain, type WaitReason } from "../explain/index.ts";
+import { reasonJson } from "./explanation.ts";
+import { ageText, holderJson, runLeasesOf, leaseMsOf, type RunLeases } from "./run-leases.ts";
 import { isoOf } from "./run-format.ts";
 import { pluralize, plain } from "./text.ts";
 import { workerLabel } from "./worker-label.ts";
 
-/** A running run whose last commit is older than a minute and older than its worker's lease. */
+/** A running run whose last commit is older than a minute and older than its worker's lease, or whose worker and all others are gone. */
 export interface StalledRun {
   readonly id: string;
   readonly generation: number;
@@ -15,8 +17,8 @@ export interface StalledRun {
 
 export interface StalledRuns {
   readonly count: number;
-  /** The runs with the oldest last commit, oldest first. */
-  readonly longest: readonly StalledRun[];
+  /** The runs with the oldest last commit, oldest first, and why they do not move. */
+  readonly longest: readonly (StalledRun & { readonly waitsFor: readonly WaitReason[] })[];
   /** There are more running runs than were read. */
   readonly more: boolean;
 }
@@ -42,8 +44,13 @@ export async function readStalledRuns(
     if (page.length < limit) break;
     before = page.at(-1)!.run;
   }
-  const longest = stalled.toSorted((a, b) => (a.leases.committedAt ?? 0) - (b.leases.committedAt ?? 0));
-  return { count: stalled.length, longest: longest.slice(0, SHOWN), more: checked >= max };
+  const oldest = stalled.toSorted((a, b) => (a.leases.committedAt ?? 0) - (b.leases.committedAt ?? 0)).slice(0, SHOWN);
+  const longest: (StalledRun & { readonly waitsFor: readonly WaitReason[] })[] = [];
+  for (const one of oldest) {
+    const record = await store.findRun(one.id, one.generation);
+    longest.push({ ...one, waitsFor: record === undefined ? [] : await explain(store, record) });
+  }
+  return { count: stalled.length, longest, more: checked >= max };
 }
 
 async function stalledAmong(
@@ -53,6 +60,7 @@ async function stalledAmong(
 ): Promise<readonly StalledRun[]> {
   const holders = await store.readHolders(records.map(({ run }) => run));
   const now = store.now();
+  const hasLiveWorker = workers.some(({ until }) => until > now);
   const byRun = new Map(records.map((record) => [record.run, record]));
   return holders.flatMap((holder) => {
     const { id, generation } = byRun.get(holder.run)!;
@@ -60,21 +68,26 @@ async function stalledAmong(
     const { turn, committedAt } = leases;
     // The worker has released it since it was listed.
     if (turn === undefined || committedAt === undefined) return [];
-    const isStalled = now - committedAt > Math.max(STALLED_MS, leaseMsOf(turn) ?? 0);
+    const isStalled =
+      (!turn.isAlive && !hasLiveWorker) || now - committedAt > Math.max(STALLED_MS, leaseMsOf(turn) ?? 0);
     return isStalled ? [{ id, generation, leases }] : [];
   });
 }
 
+/** No worker is left that could take it over. */
+function isAbandoned({ waitsFor: [first] }: StalledRuns["longest"][number]): boolean {
+  return first?.reason === "lease_expired" && first.workers.length === 0;
+}
+
 /** Information only: a long step is not a problem. */
-export function stalledLines({ count, longest, more }: StalledRuns, now: number): readonly string[] {
+export function stalledLines({ count, longest, more }: StalledRuns): readonly string[] {
   if (count === 0) return [];
-  const lines = longest.map(({ id, leases: { turn, committedAt } }) => {
-    const lease = turn!.isAlive ? "" : ", its lease has expired";
-    return `${plain(id)}: worker ${workerText(turn!)}${lease}, last commit ${ageText(committedAt!, now)} ago`;
-  });
+  const lines = longest.map(
+    ({ id, waitsFor: [first] }) => `${plain(id)}: ${plain(first?.text ?? "it has ended since")}`,
+  );
   const others = count - longest.length;
   return [
-    `${pluralize(count, "running run", "running runs")} without a commit for over a minute`,
+    `${pluralize(count, "running run", "running runs")} without a commit for over a minute${longest.some(isAbandoned) ? ", or without a live worker" : ""}`,
     ...lines,
     ...(others > 0 ? [`and ${others} more`] : []),
     ...(more ? [`only the newest ${PAGES.max} running runs were checked`] : []),
@@ -84,11 +97,12 @@ export function stalledLines({ count, longest, more }: StalledRuns, now: number)
 export function stalledJson({ count, longest }: StalledRuns): object {
   return {
     count,
-    longest: longest.map(({ id, generation, leases: { turn, committedAt } }) => ({
+    longest: longest.map(({ id, generation, leases: { turn, committedAt }, waitsFor }) => ({
       id,
       generation,
       holder: holderJson(turn),
       lastCommitAt: isoOf(committedAt),
+      waitsFor: waitsFor.map(reasonJson),
     })),
   };
 }

@@ -2,22 +2,30 @@
 
 import { formatMs, RepriseError } from "../base/index.ts";
 import { RUN_STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/index.ts";
-import { readFindings, outboxLines, stoppedLines, pendingLines, type Findings } from "./doctor-findings.ts";
+import {
+  divergentLines,
+  readFindings,
+  outboxLines,
+  stoppedLines,
+  pendingLines,
+  type Findings,
+} from "./doctor-findings.ts";
 import { stalledJson, stalledLines } from "./doctor-leases.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { historyJson, historyLines } from "./store-history.ts";
-import { withStore } from "./open-store.ts";
+import { withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { withStoreOption } from "./next-command.ts";
-import { paint, paintError, print, printJson, remark } from "./output.ts";
+import { lineWidth, paint, paintError, print, printJson, remark } from "./output.ts";
 import { createProgress } from "./progress.ts";
+import { wrapWords } from "./explanation.ts";
 import { isUnclaimable, pendingJson } from "./pending-work.ts";
 import { isoOf } from "./run-format.ts";
 import { pluralize, plain, sizeText } from "./text.ts";
 import { workerLabel } from "./worker-label.ts";
 
 export async function doctor(options: GlobalOptions): Promise<number> {
-  return withStore(options.store, async (store) => {
+  return withStoreToRead(options.store, async (store) => {
     const described = await describe(store);
     const { info, findings } = described;
     if (!options.json && info !== undefined) await printInfo(info, findings, store.now());
@@ -42,6 +50,8 @@ async function describe(store: Store): Promise<Described> {
   let info: StoreInfo | undefined;
   try {
     info = await store.info();
+    // Nothing in a mirror moves, so nothing is stuck.
+    if (store.mirrorOf !== undefined) return { info, findings: undefined, problems: [] };
     const findings = await readFindings(store);
     return { info, findings, problems: findings.problems };
   } catch (error) {
@@ -63,13 +73,17 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
   await row("runs", counts.join(", ") || "none");
   await row("work items", `${info.items.ready} ready, ${info.items.leased} running, ${info.items.delayed} delayed`);
   const rows = async (name: string, lines: readonly string[]): Promise<void> => {
-    for (const [index, line] of lines.entries()) await row(index === 0 ? name : "", paint("yellow", line));
+    const wrapped = lines.flatMap((line) =>
+      line.includes("next: ") ? [line] : wrapWords(line, Math.max(40, lineWidth() - 14)),
+    );
+    for (const [index, line] of wrapped.entries()) await row(index === 0 ? name : "", paint("yellow", line));
   };
   if (findings !== undefined) {
     await rows("pending", pendingLines(findings, now));
     await rows("stopped", stoppedLines(findings));
-    await rows("stalled", stalledLines(findings.stalled, now));
+    await rows("stalled", stalledLines(findings.stalled));
     await rows("history", historyLines(findings.history));
+    await rows("memo", divergentLines(findings));
   }
   await rows("outbox", outboxLines(info, now));
   if (info.workers.length === 0) await row("workers", "none");
@@ -145,6 +159,7 @@ function doctorJson(
     stopped: findings?.stopped ?? [],
     stalled: findings === undefined ? null : stalledJson(findings.stalled),
     history: historyJson(findings?.history ?? []),
+    divergent: findings?.divergent ?? [],
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,
       run: run ?? null,

@@ -20,7 +20,7 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { eachEntry } from "./graph-run.ts";
-import { attemptOf } from "./steps.ts";
+import { attemptOf } from "../explain/index.ts";
 
 /** A completed item of a spread: `show --watch` counts it and prints no line. */
 export function isCompletedItem({ type, command }: Pick<Entry, "type" | "command">): boolean {
@@ -68,7 +68,7 @@ export interface FlowRow {
   readonly state: FlowNodeState;
   /** For a spread, the highest number of one item. */
   readonly attempts: number;
-  /** From the last input to the end; for a spread, until all its items had ended. */
+  /** How long its code ran; for a child, from the last input to the end; for a spread, until all its items had ended. */
   tookMs: number | undefined;
   /** The seq of its last entry. */
   readonly seq: number | undefined;
@@ -95,8 +95,8 @@ export interface FlowRun {
 
 /** The number of failed items that are listed. */
 export const FAILED_ITEMS = 10;
-/** The number of items of one spread that are read from the queue. */
-const MAX_READ_ITEMS = 2_000;
+/** How many items of a spread are read from the queue at once. */
+const ITEMS_PAGE = 2_000;
 const MAX_EVENTS = 20;
 
 /** Reads the run (flow-run.F2, flow-run.F3). `limit`: how many of the last rows need their times. */
@@ -121,7 +121,7 @@ interface VoidRange {
 }
 
 interface EndedNode {
-  readonly entry: Pick<Entry, "type" | "seq" | "at">;
+  readonly entry: Pick<Entry, "type" | "seq" | "at" | "tookMs">;
   readonly data: Partial<EntryData["NodeCompleted"] & EntryData["NodeFailed"]>;
 }
 
@@ -196,7 +196,7 @@ export class FlowReader {
   }
 
   #readNode(entry: Entry): void {
-    const { seq, at, type, command } = entry;
+    const { seq, at, type, command, tookMs } = entry;
     const { node, kind, index } = parseItemName(command);
     const spread = index === undefined ? undefined : this.spreads.get(node);
     if (spread !== undefined && index !== undefined) return readItem(spread, entry, index);
@@ -208,7 +208,7 @@ export class FlowReader {
       this.spreads.set(node, { seq, at, total, items: new Uint8Array(total), ...counts });
       return;
     }
-    this.ended.set(node, { entry: { type, seq, at }, data });
+    this.ended.set(node, { entry: { type, seq, at, tookMs }, data });
   }
 }
 
@@ -342,9 +342,17 @@ async function openSpread(
   spread: SpreadProgress,
   queued: number,
 ): Promise<FlowRow> {
+  const isOver = hasEnded(status);
   const open: string[] = [];
   let inFlight = 0;
   let withChild = 0;
+  let running = 0;
+  let retrying = 0;
+  const count = async (): Promise<void> => {
+    const states = isOver ? [] : (await store.readItems(run, open.splice(0))).map(queueStateOf);
+    running += states.filter((state) => state === "running").length;
+    retrying += states.filter((state) => state === "retrying").length;
+  };
   for (let index = 0; index < queued; index += 1) {
     if (spread.items[index] === ENDED) continue;
     if (spread.items[index] === WITH_CHILD) {
@@ -352,12 +360,10 @@ async function openSpread(
       continue;
     }
     inFlight += 1;
-    if (open.length < MAX_READ_ITEMS) open.push(spreadItemName(name, index));
+    open.push(spreadItemName(name, index));
+    if (open.length === ITEMS_PAGE) await count();
   }
-  const isOver = hasEnded(status);
-  const states = isOver ? [] : (await store.readItems(run, open)).map(queueStateOf);
-  const running = states.filter((state) => state === "running").length;
-  const retrying = states.filter((state) => state === "retrying").length;
+  await count();
   const hasFailed = isOver && spread.failed > 0 && spread.completed + spread.failed < spread.total;
   return {
     ...EMPTY_ROW,
@@ -386,6 +392,9 @@ async function addTimes(store: Store, { run }: RunRecord, reader: FlowReader, ro
   for (const row of rows) {
     // Derived and skipped nodes take no time.
     if (row.seq === undefined || row.state === "skipped" || row.items !== undefined || row.kind === "inline") continue;
+    row.tookMs = reader.ended.get(row.node)?.entry.tookMs;
+    if (row.tookMs !== undefined) continue;
+    // A child, or an entry of an earlier version: its wait counts.
     const end = reader.timeOf(row.seq);
     const [inputs = []] = await store.readInputs([{ run, targets: [row.node] }]);
     const readyAt = inputs.reduce((latest, { seq }) => Math.max(latest, reader.timeOf(seq) ?? Number.NaN), 0);

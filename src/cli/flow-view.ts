@@ -1,10 +1,8 @@
-// Flow view: texts and JSON of a flow's run: a row per node, then failures, then what the run waits for.
+// Flow view: texts and JSON of a flow's run: a row per node, then failures.
 
 import { formatMs } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
 import { type FlowNodeState, type FlowRow, type FlowRun, type SpreadCounts } from "./flow-run.ts";
-import { itemText, turnLines, type RunLeases } from "./run-leases.ts";
-import { pausedText } from "./run-view.ts";
 import { paint, type Paint } from "./output.ts";
 import { isoOf, jsonOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
@@ -127,52 +125,6 @@ export function openNodeLines({ record, rows }: Omit<FlowRun, "events">): string
   return rows
     .filter(({ state }) => open.includes(state))
     .map((row) => `${plain(row.node)}: ${plain(stateText(row, record))}`);
-}
-
-/** When nodes are retried, and why. */
-function retryLines(rows: readonly FlowRow[], now: number): string[] {
-  return rows.flatMap(({ node, state, attempts, dueAt, error }) => {
-    if (state !== "retrying" || dueAt === undefined) return [];
-    const when = dueAt > now ? `starts in ${formatMs(dueAt - now)}` : "is due";
-    return [`attempt ${attempts} of node ${plain(node)} ${when}; last error: ${showValue(error)}`];
-  });
-}
-
-/** The workers that run its nodes, for the first few. */
-function leasedNodeLines(leases: RunLeases, now: number): string[] {
-  const lines = leases.items
-    .slice(0, MAX_HELD)
-    .map(({ item }) => `node ${plain(item)}: ${itemText(leases, item, now)}`);
-  const more = leases.items.length - lines.length;
-  return more > 0 ? [...lines, `… and ${more} more running`] : lines;
-}
-const MAX_HELD = 6;
-
-/** What the run waits for besides its nodes, and the workers that run them. */
-export function flowWaitLines(record: RunRecord, rows: readonly FlowRow[], now: number, leases?: RunLeases): string[] {
-  const { status, definition, version, arrivals, read } = record;
-  const worker = `a worker with the definition ${plain(definition)}, version ${version}`;
-  const isRunning = rows.some(({ state, items }) => state === "running" || (items?.running ?? 0) > 0);
-  const isQueued = rows.some(({ state, items }) => state === "queued" || (items?.queued ?? 0) > 0);
-  switch (status) {
-    case "queued":
-      return [worker];
-    case "paused":
-      return [pausedText(record)];
-    case "running":
-    case "waiting":
-      return [
-        ...(status === "running" && leases?.turn !== undefined ? turnLines(leases, now) : []),
-        ...(arrivals > read
-          ? [`${worker}, to process ${pluralize(arrivals - read, "unread message", "unread messages")}`]
-          : []),
-        ...(isQueued && !isRunning && arrivals === read ? [`${worker}, to run the queued nodes`] : []),
-        ...(leases === undefined ? [] : leasedNodeLines(leases, now)),
-        ...(arrivals > read ? [] : retryLines(rows, now)),
-      ];
-    default:
-      return [];
-  }
 }
 
 export function flowJson(flow: FlowRun, limit: number): object {

@@ -1,6 +1,9 @@
-// reprise fork: starts a new run from a committed step. Needs no code; with --file the graph's channels validate the patch.
+// reprise fork: starts a new run from a step of a graph or at a command of a workflow, without code; with --file the
+// definition validates the patch and the answers. A flow is forked at a node, with its code.
 
-import type { ForkOptions } from "../engine/index.ts";
+import type { ForkAtOptions, ForkOptions } from "../engine/index.ts";
+import { RepriseError } from "../base/index.ts";
+import { stableCommandOf } from "../kernel/index.ts";
 import { placeholderDefinition, withClient } from "./client.ts";
 import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
@@ -15,6 +18,10 @@ import { plain } from "./text.ts";
 export interface ForkCommandOptions extends GlobalOptions {
   readonly step?: number;
   readonly label?: string;
+  readonly at?: string;
+  readonly answer?: readonly string[];
+  readonly effects?: "live" | "recorded";
+  readonly generation?: number;
   readonly patch?: string;
   readonly patchFile?: string;
   readonly id?: string;
@@ -23,22 +30,42 @@ export interface ForkCommandOptions extends GlobalOptions {
 }
 
 export async function fork(id: string, options: ForkCommandOptions): Promise<number> {
-  const { step, label, file } = options;
-  if ((step === undefined) === (label === undefined))
-    throw new CommandError("USAGE", "fork needs either --step or --label.", `reprise checkpoints ${shellWord(id)}`);
+  const { step, label, effects, generation, file } = options;
+  const at = options.at === undefined ? undefined : commandOf(options.at);
+  const answers = await readAnswers(options.answer);
   const patch = await readInput(options.patch, options.patchFile, "patch");
   return withStore(options.store, async (store) => {
-    const { definition, version } = await getRun(store, id);
+    const { definition, version, kind } = await getRun(store, id);
+    const isPlaced = answers !== undefined && step === undefined && label === undefined;
+    if (kind === "graph" && !isPlaced && (step === undefined) === (label === undefined))
+      throw new CommandError(
+        "USAGE",
+        "fork of a graph needs either --step or --label.",
+        `reprise checkpoints ${shellWord(id)}`,
+      );
+    if (kind === "workflow" && at === undefined && !isPlaced)
+      throw new CommandError("USAGE", "fork of a workflow needs --at or --answer.", `reprise journal ${shellWord(id)}`);
+    if (kind === "flow" && file === undefined)
+      throw new CommandError(
+        "USAGE",
+        "fork of a flow needs --file: the code says what follows from a node.",
+        `reprise fork ${shellWord(id)} --at <node> --file <file>`,
+      );
     const definitions =
       file === undefined ? [placeholderDefinition(definition, {}, version)] : await loadDefinitions(file);
     if (file !== undefined) checkWorkflow(definitions, definition, file);
     return withClient(store, definitions, async (engine) => {
       const forked = await engine.get(definition, id).fork({
-        ...(step === undefined ? { label } : { step }),
+        ...(step !== undefined && { step }),
+        ...(label !== undefined && { label }),
+        ...(at !== undefined && { at }),
+        ...(answers !== undefined && { answers }),
+        ...(effects !== undefined && { effects }),
+        ...(generation !== undefined && { generation }),
         ...(patch !== undefined && { patch }),
         ...(options.id !== undefined && { id: options.id }),
         ...(options.tag !== undefined && { tags: options.tag }),
-      } as ForkOptions<Record<string, unknown>>);
+      } as ForkOptions<Record<string, unknown>> & ForkAtOptions);
       const { status } = await forked.info();
       const checked = file !== undefined;
       if (options.json)
@@ -48,11 +75,14 @@ export async function fork(id: string, options: ForkCommandOptions): Promise<num
           from: id,
           step: step ?? null,
           label: label ?? null,
+          at: at ?? null,
+          answers: Object.keys(answers ?? {}),
+          effects: effects ?? "live",
           status,
           checked,
         });
       else {
-        const from = step === undefined ? `the step labeled ${plain(label ?? "")}` : `step ${step}`;
+        const from = placeText(options, answers);
         await print(`${paint("green", "forked")} ${paint("bold", plain(forked.id))} from ${from} of ${plain(id)}`);
         if (patch !== undefined && !checked)
           remark(
@@ -65,4 +95,39 @@ export async function fork(id: string, options: ForkCommandOptions): Promise<num
       return EXIT.ok;
     });
   });
+}
+
+function placeText({ step, label, at }: ForkCommandOptions, answers: Readonly<Record<string, unknown>> = {}): string {
+  if (step !== undefined) return `step ${step}`;
+  if (label !== undefined) return `the step labeled ${plain(label)}`;
+  return plain(at === undefined ? Object.keys(answers).join(", ") : commandOf(at));
+}
+
+/** `Task(3)={"paid":false}`; undefined: none. */
+async function readAnswers(given: readonly string[] | undefined): Promise<Record<string, unknown> | undefined> {
+  if (given === undefined) return undefined;
+  const answers: Record<string, unknown> = {};
+  for (const one of given) {
+    const [, command, json] = /^([^=]+)=([^]*)$/.exec(one) ?? [];
+    if (command === undefined || json === undefined)
+      throw new RepriseError(
+        "USAGE",
+        `--answer expects a command and its answer as JSON, such as 'Task(3)={"paid":false}', got ${plain(one)}.`,
+      );
+    answers[commandOf(command.trim())] = await readInput(json, undefined, "answer");
+  }
+  return answers;
+}
+
+/**
+ * `Task:3` is `Task(3)`: parentheses need quotes in a shell. A command of a node may be copied from `reprise journal`, with its attempt:
+ * `Node(3.0)#0/Operation(0)`.
+ */
+function commandOf(text: string): string {
+  return stableCommandOf(text.replace(/\b([A-Z]\w*):(\d+(?:\.\d+)?)/g, "$1($2)"));
+}
+
+/** The form of a command that needs no quotes. */
+export function unquotedCommand(command: string): string {
+  return command.replace(/\b([A-Z]\w*)\((\d+(?:\.\d+)?)\)/g, "$1:$2");
 }

@@ -9,6 +9,8 @@ export interface GlobalOptions {
   readonly json: boolean;
   /** Module that exports the codec of the store's payloads. */
   readonly codec?: string;
+  /** From --home or REPRISE_HOME: the folder of the signing key and of the mirrors (home.ts). */
+  readonly home?: string;
 }
 
 /** The options as arguments for a child process. The store URL can contain a password, so `globalEnv` passes it. */

@@ -19,7 +19,8 @@ import {
   type StepCommittedData,
   type Store,
 } from "../kernel/index.ts";
-import { attemptOf, effectiveEntries, nodeOf, stepsOf, textOf, typedEntryOf, type Step } from "./steps.ts";
+import { textOf } from "./text.ts";
+import { attemptOf, effectiveEntries, nodeOf, stepsOf, typedEntryOf, type Step } from "../explain/index.ts";
 
 export interface ChannelChange {
   readonly channel: string;

@@ -12,7 +12,6 @@ import {
 } from "./graph-run.ts";
 import { bytesOf, changedText, nodesText, placeText } from "./node-lines.ts";
 import { paint, type Paint } from "./output.ts";
-import { waitLine } from "./run-view.ts";
 import { isoOf, jsonOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
 import { pluralize, plain, showValue } from "./text.ts";
@@ -63,20 +62,16 @@ export function stepLines({ steps, last, forked }: GraphRun, { from }: StepRange
   ];
 }
 
-/** The current step: its nodes and what they wait for, then waiting joins. */
-export function currentStepLines(record: RunRecord, graph: GraphRun, at: number, painted: Paint = paint): string[] {
-  const { last, current, joins } = graph;
-  const hasOwnLines = (node: CurrentNode): boolean =>
-    (node.state === "waiting" || node.state === "retrying" || node.state === "failed") && !wasStopped(node);
+/** The nodes of the current step by state, and the errors of those that failed. `explain` says what the others wait for. */
+export function currentStepLines(record: RunRecord, graph: GraphRun, painted: Paint = paint): string[] {
+  const { last, current } = graph;
+  const hasOwnLines = (node: CurrentNode): boolean => node.state === "failed" && !wasStopped(node);
   const listed = current.filter(hasOwnLines);
-  const lines = listed.slice(0, MAX_NODES).flatMap((node) => currentNodeLines(node, at, painted));
+  const lines = listed.slice(0, MAX_NODES).map((node) => failedNodeLine(node, painted));
   const counted = current.filter((node) => !hasOwnLines(node)).concat(listed.slice(MAX_NODES));
   const stateOf = (node: CurrentNode): string => (wasStopped(node) ? "stopped" : stateText(node.state, record));
   for (const [state, nodes] of Map.groupBy(counted, stateOf))
     lines.push(`${painted("dim", `${state}:`)} ${nodesText(tallyOf(nodes))}`);
-  if (!hasEnded(record.status))
-    for (const { node, arrived } of joins)
-      lines.push(`${painted("bold", plain(node))} waits for more branches; has ${arrived.map(plain).join(", ")}`);
   return lines.length === 0 ? [] : [painted("bold", `step ${last + 1}`), ...lines.map((line) => `  ${line}`)];
 }
 
@@ -100,15 +95,9 @@ function stateText(state: GraphNodeState, { status }: RunRecord): string {
   }
 }
 
-function currentNodeLines(node: CurrentNode, at: number, painted: Paint): string[] {
-  const name = `${painted("bold", plain(node.node))} ${painted("dim", placeText(node.command))}`;
-  const attempt = node.attempt > 1 ? `, attempt ${node.attempt}` : "";
-  const [first = "a step", ...others] = node.waits.map((step) => waitLine(step, at, painted));
-  if (node.state === "waiting")
-    return [`${name}${attempt} waits for ${first}`, ...others.map((line) => `    and ${line}`)];
-  if (node.state === "failed") return [`${name} ${painted("red", "failed")}${attempt}: ${showValue(node.error)}`];
-  const ms = (node.dueAt?.getTime() ?? at) - at;
-  return [`${name} retries ${ms > 0 ? `in ${formatMs(ms)}` : "now"}${attempt}; last error: ${showValue(node.error)}`];
+function failedNodeLine({ node, command, attempt, error }: CurrentNode, painted: Paint): string {
+  const name = `${painted("bold", plain(node))} ${painted("dim", placeText(command))}`;
+  return `${name} ${painted("red", "failed")}${attempt > 1 ? `, attempt ${attempt}` : ""}: ${showValue(error)}`;
 }
 
 export function graphJson(graph: GraphRun): object {

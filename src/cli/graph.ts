@@ -20,7 +20,8 @@ import type { GlobalOptions } from "./global-options.ts";
 import { eachEntry, readGraphRun, tallyOf, type GraphRun } from "./graph-run.ts";
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { mermaidOf } from "./mermaid.ts";
-import { getRun, withStore } from "./open-store.ts";
+import { shellWord } from "./next-command.ts";
+import { getRun, withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paintError, print, remark } from "./output.ts";
 import { graphDiagramOf, type Diagram, type GraphTrace } from "./diagram.ts";
@@ -54,7 +55,7 @@ export async function graph(file: string, name: string | undefined, options: Gra
     return writeOutput(text, options);
   }
   const id = options.run;
-  return withStore(options.store, async (store) => {
+  return withStoreToRead(options.store, async (store) => {
     const record = await getRun(store, id, options.generation);
     const drawn = drawableOfRun(drawables, record, name, file);
     const { diagram, json } = await traceRun(store, record, drawn);
@@ -134,7 +135,7 @@ function drawableOfRun(
   if (kind === "workflow")
     throw new RepriseError(
       "USAGE",
-      `Run ${id} is a run of the ${kind} ${definition}. Only runs of graphs and flows can be drawn; use \`reprise show ${id}\`.`,
+      `Run ${id} is a run of the ${kind} ${definition}. Only runs of graphs and flows can be drawn; use \`reprise show ${shellWord(id)}\`.`,
     );
   if (name !== undefined && name !== definition)
     throw new RepriseError(

@@ -4,10 +4,11 @@ export function projectFiles(name: string, version: string): Readonly<Record<str
   return {
     "package.json": `${JSON.stringify(manifest(name, version), undefined, 2)}\n`,
     "tsconfig.json": TSCONFIG,
+    ".oxlintrc.json": LINT,
     "workflows.ts": WORKFLOWS,
     "workflows.test.ts": TEST,
     "README.md": readme(name),
-    ".gitignore": "node_modules/\n*.db\n*.db-wal\n*.db-shm\n",
+    ".gitignore": "node_modules/\n.reprise/\n*.db\n*.db-wal\n*.db-shm\n",
   };
 }
 
@@ -21,10 +22,10 @@ function manifest(name: string, version: string): object {
       dev: "reprise dev workflows.ts",
       start: "reprise worker workflows.ts",
       test: "node --test",
-      check: "tsc",
+      check: "tsc && oxlint",
     },
     dependencies: { reprise: `^${version}` },
-    devDependencies: { "@types/node": "^24.0.0", typescript: "^5.9.0 || ^7.0.0" },
+    devDependencies: { "@types/node": "^24.0.0", oxlint: "^1.89.0", typescript: "^5.9.0 || ^7.0.0" },
     engines: { node: ">=24.15" },
   };
 }
@@ -40,6 +41,13 @@ const TSCONFIG = `{
     "allowImportingTsExtensions": true,
     "skipLibCheck": true
   }
+}
+`;
+
+/** The rule finds calls in workflow code that a replay would answer differently, and a missing `await`. */
+const LINT = `{
+  "jsPlugins": ["reprise/lint"],
+  "rules": { "reprise/no-nondeterminism": "error" }
 }
 `;
 
@@ -102,6 +110,7 @@ function readme(name: string): string {
 \`\`\`sh
 npm install
 npm test         # runs the workflow with virtual time, and crashes it at every commit
+npm run check    # checks types, and that workflow code is deterministic
 npm run dev      # runs a worker that restarts on file changes
 \`\`\`
 

@@ -2,13 +2,14 @@
 
 import { decode, formatMs } from "../base/index.ts";
 import type { Entry, StepCommittedData } from "../kernel/index.ts";
+import { readSharedAsWritten } from "../workflow/index.ts";
 import { tallyOf, tallyText } from "./graph-run.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { withRedactedStore, type InspectOptions } from "./redacted-store.ts";
 import { entryJson } from "./run-format.ts";
-import { showValue } from "./text.ts";
+import { plain, showValue } from "./text.ts";
 
 export interface JournalOptions extends InspectOptions {
   readonly after: number;
@@ -29,10 +30,21 @@ export async function journal(id: string, options: JournalOptions): Promise<numb
   return withRedactedStore(options, async (store) => {
     const { run, kind, createdAt } = await getRun(store, id, options.generation);
     const commandWidth = kind === "graph" && lineWidth() > NARROW ? NODE_COMMAND_WIDTH : COMMAND_WIDTH;
+    const [first] = kind === "workflow" && options.after === 0 ? await store.readJournal(run, 0, 1) : [];
+    const shared = await readSharedAsWritten(store, first);
+    const startedAt = shared[0]?.entries[0]?.at ?? createdAt;
+    for (const { run: by, entries } of shared) {
+      if (!options.json) await print(paint("dim", `shared with ${plain(by)}`));
+      for (const entry of entries)
+        await (options.json
+          ? printJson({ ...entryJson(entry), run: by })
+          : print(entryLine(entry, startedAt, commandWidth)));
+    }
+    if (shared.length > 0 && !options.json) await print(paint("dim", `entries of ${plain(id)}`));
     for (let after = options.after; ;) {
       const page = await store.readJournal(run, after, PAGE);
       for (const entry of page)
-        await (options.json ? printJson(entryJson(entry)) : print(entryLine(entry, createdAt, commandWidth)));
+        await (options.json ? printJson(entryJson(entry)) : print(entryLine(entry, startedAt, commandWidth)));
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) return EXIT.ok;
       after = last.seq;
@@ -40,11 +52,20 @@ export async function journal(id: string, options: JournalOptions): Promise<numb
   });
 }
 
-function entryLine({ seq, type, command, data, at }: Entry, startedAt: number, commandWidth: number): string {
+function entryLine(entry: Entry, startedAt: number, commandWidth: number): string {
+  const { seq, type, command, data, at } = entry;
   const place = `${String(seq).padStart(5)} ${`+${formatMs(at - startedAt)}`.padStart(11)}`;
   const what = `${type.padEnd(TYPE_WIDTH)} ${command.padEnd(commandWidth)}`;
   const room = process.stdout.isTTY ? Math.max(20, lineWidth() - place.length - what.length - 4) : undefined;
-  return `${paint("dim", place)}  ${what} ${showValue(readable(type, decode(data)), room)}`;
+  // A terminal has no room for it.
+  const facts = process.stdout.isTTY && lineWidth() <= NARROW ? "" : factsText(entry);
+  return `${paint("dim", place)}  ${what} ${showValue(readable(type, decode(data)), room && room - facts.length)}${paint("dim", facts)}`;
+}
+
+/** `  execution 2 on shop-1, 12 ms`, for an entry that ends a call of user code. */
+function factsText({ execution, worker, tookMs }: Entry): string {
+  if (tookMs === undefined || execution === undefined) return "";
+  return `  execution ${execution} on ${plain(worker ?? "?")}, ${formatMs(tookMs)}`;
 }
 
 /** Puts the most useful fields first, because lines are clipped at their end. */

@@ -33,12 +33,16 @@ function isDefinition(value: unknown): value is Definition | AnyTask {
   return isWorkflow(value) || isGraph(value) || isFlow(value) || isTask(value);
 }
 
-/** The engine options that a module can export: `outbox`, the handlers of `ctx.send`. */
-export async function loadEngineOptions(file: string): Promise<Pick<EngineOptions<Definition>, "outbox">> {
+/** What a module can export besides definitions (`outbox`, the handlers of `ctx.send`), and the name of the code in the environment. */
+export async function loadEngineOptions(file: string): Promise<Pick<EngineOptions<Definition>, "code" | "outbox">> {
   const { outbox } = await load(resolve(file));
-  return typeof outbox === "object" && outbox !== null
-    ? { outbox: outbox as NonNullable<EngineOptions<Definition>["outbox"]> }
-    : {};
+  const { checkCode } = await import("../engine/index.ts");
+  const code = checkCode(process.env["REPRISE_CODE"] || undefined, "REPRISE_CODE");
+  return {
+    ...(code !== undefined && { code }),
+    ...(typeof outbox === "object" &&
+      outbox !== null && { outbox: outbox as NonNullable<EngineOptions<Definition>["outbox"]> }),
+  };
 }
 
 async function load(path: string): Promise<Record<string, unknown>> {

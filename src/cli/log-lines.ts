@@ -3,6 +3,7 @@
 
 import { systemClock } from "../base/index.ts";
 import type { Logger } from "../kernel/index.ts";
+import { withStoreOption } from "./next-command.ts";
 import { paint } from "./output.ts";
 import { jsonText, plain, showValue } from "./text.ts";
 
@@ -29,7 +30,9 @@ export function logLines(json: boolean): LogLines {
       const now = systemClock.now();
       if (json) return write(jsonText({ at: new Date(now).toISOString(), level, message, data: safe(data) }));
       const details = Object.keys(data).length === 0 ? "" : ` ${paint("dim", showValue(data))}`;
-      write(`${paint("dim", timeOfDay(now))} ${paint(STYLES[level], level.padEnd(5))} ${plain(message)}${details}`);
+      write(
+        `${paint("dim", timeOfDay(now))} ${paint(STYLES[level], level.padEnd(5))} ${withStoreOption(plain(message))}${details}`,
+      );
     };
   return {
     info: log("info"),

@@ -5,10 +5,10 @@ import { resolve } from "node:path";
 import { formatMs, RepriseError, systemClock, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 import { backUpFile, readSchema } from "../stores/maintenance/index.ts";
-import { isServer, shownUrl, storeOf, sqlite } from "../stores/index.ts";
+import { isServer, shownUrl, storeOf, sqlite, threadsOf } from "../stores/index.ts";
 import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { fileOfStore, withStore } from "./open-store.ts";
+import { fileOfStore, withStore, withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { payloadCodec } from "./payload-module.ts";
@@ -130,6 +130,7 @@ export function describeMigration(
 
 export interface PruneCommandOptions extends GlobalOptions {
   readonly olderThan: Duration;
+  readonly threads?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
@@ -137,6 +138,7 @@ export interface PruneCommandOptions extends GlobalOptions {
 export async function prune(options: PruneCommandOptions): Promise<number> {
   const ageMs = toMs(options.olderThan, "--older-than");
   const dryRun = options.dryRun === true;
+  if (options.threads === true) return pruneThreads(options, ageMs, dryRun);
   return withStore(options.store, async (store) => {
     const endedBefore = store.now() - ageMs;
     const counting = startProgress("checking", "runs");
@@ -164,8 +166,37 @@ export async function prune(options: PruneCommandOptions): Promise<number> {
   });
 }
 
-export async function backup(target: string, options: GlobalOptions): Promise<number> {
+async function pruneThreads(options: PruneCommandOptions, ageMs: number, dryRun: boolean): Promise<number> {
   return withStore(options.store, async (store) => {
+    const storedBefore = store.now() - ageMs;
+    const found = await expireThreads(store, storedBefore, true);
+    const what = `${pluralize(found, "thread", "threads")} without a checkpoint for ${formatMs(ageMs)}`;
+    if (!dryRun && found > 0 && !(await confirm(`Delete ${what}?`, options.yes))) {
+      remark("Nothing was changed.");
+      return EXIT.problem;
+    }
+    const threads = dryRun ? found : await expireThreads(store, storedBefore, false);
+    if (options.json) await printJson({ threads, storedBefore: isoOf(storedBefore), dryRun });
+    else
+      await print(
+        `${paint("green", dryRun ? "would delete" : "deleted")} ${threads === found ? what : pluralize(threads, "thread", "threads")}`,
+      );
+    return EXIT.ok;
+  });
+}
+
+async function expireThreads(store: Store, storedBefore: number, dryRun: boolean): Promise<number> {
+  let count = 0;
+  for (let after: string | undefined; ;) {
+    const batch = await threadsOf(store).expire({ storedBefore, after, dryRun });
+    count += batch.threads;
+    if (batch.after === undefined) return count;
+    ({ after } = batch);
+  }
+}
+
+export async function backup(target: string, options: GlobalOptions): Promise<number> {
+  return withStoreToRead(options.store, async (store) => {
     const path = resolve(target);
     const progress = startProgress("copying", "pages");
     await store.backup(path, (done, total) => progress.at(done, total));

@@ -4,11 +4,12 @@
 // With --file, the workflow validates the name and the value.
 
 import { RepriseError, systemTimers, toMs, type Duration } from "../base/index.ts";
-import type { Run } from "../engine/index.ts";
+import type { Run, SettleOptions as EngineSettleOptions, StreamReset } from "../engine/index.ts";
 import {
   hasEnded,
   journalEntryOf,
   promise,
+  promiseNameOf,
   signal as signalPort,
   stream as streamPort,
   update as updatePort,
@@ -22,14 +23,14 @@ import { placeholderDefinition, withClient } from "./client.ts";
 import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
-import { getRun, withStore } from "./open-store.ts";
+import { getRun, withStore, withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { shellWord, withStoreOption } from "./next-command.ts";
 import { paint, paintError, print, printJson, remark, valueText } from "./output.ts";
 import { redacted } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
 import { jsonOf } from "./run-format.ts";
-import { typedEntryOf, type TypedEntry } from "./steps.ts";
+import { typedEntryOf, type TypedEntry } from "../explain/index.ts";
 import { plain, showValue } from "./text.ts";
 
 export interface MessageOptions extends GlobalOptions {
@@ -37,6 +38,12 @@ export interface MessageOptions extends GlobalOptions {
   readonly inputFile?: string;
   /** The workflow of a run that does not have to exist yet. */
   readonly beforeStart?: string;
+}
+
+export interface SettleOptions extends MessageOptions {
+  readonly key?: string;
+  readonly by?: string;
+  readonly reason?: string;
 }
 
 export interface SignalOptions extends MessageOptions {
@@ -69,13 +76,14 @@ async function withRun(
   options: MessageOptions,
   ports: Ports,
   work: (run: Run<Definition>, record: RunRecord | undefined, store: Store) => Promise<number>,
+  opened: typeof withStore = withStore,
 ): Promise<number> {
   if (options.beforeStart !== undefined && options.file === undefined)
     throw new RepriseError(
       "USAGE",
       "--before-start needs --file <file>: only the workflow can validate a message to a run that has not started.",
     );
-  return withStore(options.store, async (store) => {
+  return opened(options.store, async (store) => {
     const record = options.beforeStart === undefined ? await getRun(store, id) : await store.findRun(id);
     const definition = record?.definition ?? options.beforeStart ?? "";
     const definitions =
@@ -130,25 +138,34 @@ export async function resolve(
   id: string,
   name: string,
   valueText: string | undefined,
-  options: MessageOptions,
+  options: SettleOptions,
 ): Promise<number> {
   const value = await readInput(valueText, options.inputFile);
   return withRun(id, options, { [name]: promise<unknown>() }, async (run, record, store) => {
     await checkPortName(store, record, "promise", name, options);
-    await run.resolve(name, value, beforeStartOf(options));
-    return printSent("resolve", "resolved", id, name, options);
+    await run.resolve(name, value, settleOptionsOf(options));
+    return printSent("resolve", "resolved", id, name, options, options.key);
   });
 }
 
-export async function reject(id: string, name: string, message: string, options: MessageOptions): Promise<number> {
+export async function reject(id: string, name: string, message: string, options: SettleOptions): Promise<number> {
   return withRun(id, options, { [name]: promise<unknown>() }, async (run, record, store) => {
     await checkPortName(store, record, "promise", name, options);
-    await run.reject(name, new Error(message), beforeStartOf(options));
-    return printSent("reject", "rejected", id, name, options);
+    await run.reject(name, new Error(message), settleOptionsOf(options));
+    return printSent("reject", "rejected", id, name, options, options.key);
   });
 }
 
-/** Replays the run's code, so it needs --file; writes nothing. */
+function settleOptionsOf({ key, by, reason, ...options }: SettleOptions): EngineSettleOptions {
+  return {
+    ...beforeStartOf(options),
+    ...(key !== undefined && { key }),
+    ...(by !== undefined && { by }),
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+/** Replays the run's code, so it needs --file. */
 export async function query(
   id: string,
   name: string,
@@ -156,7 +173,8 @@ export async function query(
   options: QueryOptions,
 ): Promise<number> {
   const args = await readInput(argsText, options.inputFile);
-  return withRun(id, options, {}, (run) => printAnswer("query", id, name, run.query(name, args), options));
+  const answer = (run: Run<Definition>) => printAnswer("query", id, name, run.query(name, args), options);
+  return withRun(id, options, {}, answer, withStoreToRead);
 }
 
 /** Waits for the answer of the run's code, which runs on a worker. */
@@ -238,14 +256,26 @@ async function withTimeout(
 
 /** Prints chunks as they arrive, until the run has ended. */
 export async function stream(id: string, name: string, options: StreamOptions): Promise<number> {
-  return withRun(id, options, { [name]: streamPort<unknown>() }, async (run) => {
-    for await (const { offset, value } of run.stream(name, { after: options.after })) {
+  const follow = async (run: Run<Definition>): Promise<number> => {
+    for await (const { offset, value, step, execution, reset } of run.stream(name, { after: options.after })) {
+      const at = paint("dim", String(offset).padStart(6));
+      if (reset !== undefined) {
+        if (options.json) await printJson({ offset, reset });
+        else await print(`${at}  ${paint("yellow", resetText(reset))}`);
+        continue;
+      }
       const visible: unknown = redacted(value);
-      if (options.json) await printJson({ offset, value: jsonOf(visible) });
-      else await print(`${paint("dim", String(offset).padStart(6))}  ${showValue(visible)}`);
+      if (options.json)
+        await printJson({ offset, value: jsonOf(visible), ...(step !== undefined && { step, execution }) });
+      else await print(`${at}  ${showValue(visible)}`);
     }
     return EXIT.ok;
-  });
+  };
+  return withRun(id, options, { [name]: streamPort<unknown>() }, follow, withStoreToRead);
+}
+
+function resetText({ step, execution }: StreamReset["reset"]): string {
+  return `reset: ${plain(step)} is repeated (execution ${execution}); its values above are void`;
 }
 
 function beforeStartOf({ beforeStart }: MessageOptions): { beforeStart?: true } {
@@ -258,12 +288,19 @@ async function printSent(
   id: string,
   name: string,
   options: MessageOptions,
+  key?: string,
 ): Promise<number> {
-  if (options.json) await printJson({ action, id, name, checked: options.file !== undefined });
+  if (options.json)
+    await printJson({
+      action,
+      id,
+      name,
+      ...(action !== "signal" && { key: key ?? null }),
+      checked: options.file !== undefined,
+    });
   else {
-    await print(
-      `${paint("green", past)} ${paint("bold", plain(name))} ${action === "signal" ? "to" : "of"} ${plain(id)}`,
-    );
+    const shown = plain(key === undefined ? name : `${name}[${key}]`);
+    await print(`${paint("green", past)} ${paint("bold", shown)} ${action === "signal" ? "to" : "of"} ${plain(id)}`);
     if (options.file === undefined && action !== "reject")
       remark(
         paintError("dim", "the value was not validated; add --file <file> to validate it with the workflow's schema"),
@@ -277,12 +314,13 @@ async function checkPortName(
   record: RunRecord | undefined,
   kind: MessageKind,
   name: string,
-  options: MessageOptions,
+  options: MessageOptions & { readonly key?: string },
 ): Promise<void> {
+  const { key } = options;
   // The engine refuses messages to a run that has ended.
   if (options.file !== undefined || record === undefined || hasEnded(record.status)) return;
-  const known = await readPortNames(store, record, kind);
-  if (known.has(name)) return;
+  const known = await readPorts(store, record, kind);
+  if (known.get(key === undefined ? name : `${name}[${key}]`)?.name === name) return;
   for (const other of MESSAGE_KINDS) {
     if (other === kind || !(await readPortNames(store, record, other)).has(name)) continue;
     const verb = verbOf(other);
@@ -293,12 +331,17 @@ async function checkPortName(
       { details: { run: record.id, name, kind: other } },
     );
   }
-  const names = known.size === 0 ? "" : ` It has waited for: ${[...known].map(plain).join(", ")}.`;
+  const ids = [...known.values()].map((port) =>
+    port.key === undefined ? port.name : `${port.name} --key ${port.key}`,
+  );
+  const names = known.size === 0 ? "" : ` It has waited for: ${ids.map(plain).join(", ")}.`;
+  const withKey = key === undefined ? "" : ` with the key \`${key}\``;
   throw new CommandError(
     "UNKNOWN_PORT",
-    `${subjectOf(record.id, kind)} named \`${name}\` yet.${names} Pass --file to validate the name against the code and deliver it early.`,
-    `reprise ${verbOf(kind)} ${shellWord(record.id)} ${shellWord(name)} '<value as JSON>' --file <file>`,
-    { details: { run: record.id, name, known: [...known] } },
+    `${subjectOf(record.id, kind)} named \`${name}\`${withKey} yet.${names} Pass --file to validate the name against the code and deliver it early.`,
+    // Not the same command with --file: the name may be mistyped.
+    `reprise show ${shellWord(record.id)}`,
+    { details: { run: record.id, name, known: [...known.keys()] } },
   );
 }
 
@@ -319,26 +362,40 @@ const TYPES_WITH_PORT_NAMES: ReadonlySet<EntryType> = new Set<EntryType>([
 
 /** The port names in the journal: promises and signals the run waits or waited for, signals and updates it received. */
 export async function readPortNames(store: Store, record: RunRecord, kind: MessageKind): Promise<ReadonlySet<string>> {
-  const names = new Set<string>();
-  for (const stored of await store.readJournal(record.run, 0)) {
-    if (!TYPES_WITH_PORT_NAMES.has(stored.type)) continue;
-    for (const name of portNamesOf(typedEntryOf(journalEntryOf(stored)), kind)) names.add(name);
-  }
-  return names;
+  return new Set([...(await readPorts(store, record, kind)).values()].map(({ name }) => name));
 }
 
-function portNamesOf(entry: TypedEntry, kind: MessageKind): readonly string[] {
-  const isNamed = (name: unknown): name is string => typeof name === "string";
+interface Port {
+  readonly name: string;
+  /** Only of a promise. */
+  readonly key?: string;
+}
+
+/** By name; promises by id. */
+async function readPorts(store: Store, record: RunRecord, kind: MessageKind): Promise<ReadonlyMap<string, Port>> {
+  const ports = new Map<string, Port>();
+  for (const stored of await store.readJournal(record.run, 0)) {
+    if (!TYPES_WITH_PORT_NAMES.has(stored.type)) continue;
+    for (const [id, port] of portsOf(typedEntryOf(journalEntryOf(stored)), kind)) ports.set(id, port);
+  }
+  return ports;
+}
+
+function portsOf(entry: TypedEntry, kind: MessageKind): readonly (readonly [id: string, port: Port])[] {
+  const named = (name: unknown): readonly (readonly [string, Port])[] =>
+    typeof name === "string" ? [[name, { name }]] : [];
   switch (entry.type) {
     case "PromiseCreated": {
-      const { promiseId, receives } = entry.data;
-      if (kind === "signal") return (receives ?? []).filter(isNamed);
-      return kind === "promise" && receives === undefined ? [promiseId].filter(isNamed) : [];
+      const { promiseId, key, receives } = entry.data;
+      if (kind === "signal") return (receives ?? []).flatMap(named);
+      if (kind !== "promise" || receives !== undefined || typeof promiseId !== "string") return [];
+      const ofKey = typeof key === "string" ? { key } : {};
+      return [[promiseId, { name: promiseNameOf({ promiseId, ...ofKey }), ...ofKey }]];
     }
     case "SignalReceived":
-      return kind === "signal" ? [entry.data.name].filter(isNamed) : [];
+      return kind === "signal" ? named(entry.data.name) : [];
     case "UpdateRequested":
-      return kind === "update" ? [entry.data.name].filter(isNamed) : [];
+      return kind === "update" ? named(entry.data.name) : [];
     default:
       return [];
   }

@@ -1,12 +1,13 @@
 // Next command: the form of the commands that the output suggests. The user can paste them: words are quoted for a shell,
 // and `--store` is added if this command line uses a store other than the default.
 
+import { shellWord as quoteWord } from "../base/index.ts";
 import { suggestedStore } from "./global-options.ts";
 import { plain } from "./text.ts";
 
 /** A complete command that opens a store. `reprise backup` without its file only names the command. */
 const STORE_COMMAND =
-  /^reprise (?:(?:doctor|list|migrate|rekey|top)\b|(?:backup|cancel|checkpoints|dev|diff|fork|journal|pause|prune|query|queue|reject|replay|resolve|restore|resume|retry|run|schedule|show|signal|stream|terminate|update|verify|worker) \S)/;
+  /^reprise (?:(?:doctor|list|migrate|promises|rekey|top)\b|(?:backup|cancel|checkpoints|debug|delete|dev|diff|fork|journal|pause|prune|query|queue|reject|replay|resolve|restore|resume|retry|run|schedule|show|signal|stream|terminate|update|verify|worker) \S)/;
 
 /** Adds `--store` to the commands of a text: those between backticks or, without backticks, the one at the end. */
 export function withStoreOption(text: string): string {
@@ -22,5 +23,5 @@ export function withStoreOption(text: string): string {
 }
 
 export function shellWord(word: string): string {
-  return /^[\w.:@/-]+$/.test(word) ? word : `'${plain(word).replaceAll("'", `'\\''`)}'`;
+  return quoteWord(plain(word));
 }

@@ -4,7 +4,7 @@ import { formatMs } from "../base/index.ts";
 import { parseItemName } from "../flow/index.ts";
 import type { StepCommittedData } from "../kernel/index.ts";
 import { changesOf, tallyOf, tallyText, type ChannelChange, type NodeTally } from "./graph-run.ts";
-import { attemptOf, type TypedEntry } from "./steps.ts";
+import { attemptOf, type TypedEntry } from "../explain/index.ts";
 import { plain, pluralize, showValue, sizeText } from "./text.ts";
 
 /** `2.1`: the second item of step 2. */
@@ -30,6 +30,7 @@ export function flowCompletedText({ command = "", data }: TypedEntry<"NodeComple
   if (parseItemName(command).kind === "spread")
     return `spread, ${pluralize(Number(data.result ?? 0), "item", "items")}`;
   const parts = ["node"];
+  if (data.reused !== undefined) parts.push("reused");
   if (data.attempt !== undefined) parts.push(`attempt ${attemptOf(data)}`);
   if ("caught" in data) parts.push(`caught ${showValue(data.caught)}`);
   const derived = Object.entries(data.kept ?? {}).map(([name, value]) => `, ${plain(name)} = ${showValue(value)}`);

@@ -21,6 +21,12 @@ const EXIT_OF_CODE: Readonly<Record<string, number>> = {
   BAD_STORE_URL: EXIT.store,
   // The run is stopped, not ended: like a determinism violation, it continues after a fix.
   RUN_BLOCKED: EXIT.determinism,
+  // The command line is right, but the object that it names is no longer in a state to change (docs/decisions/0090).
+  RUN_ENDED: EXIT.problem,
+  PROMISE_ALREADY_RESOLVED: EXIT.problem,
+  NOT_RETRYABLE: EXIT.problem,
+  BUNDLE_DAMAGED: EXIT.damaged,
+  MIRROR_CONFLICT: EXIT.damaged,
 };
 
 type Style = Parameters<typeof styleText>[0];

@@ -2,14 +2,18 @@
 // loaded only when it runs, so that `--help` starts fast.
 
 import { Command, CommanderError, Option } from "commander";
-import { examples, exitCodeOfCommand } from "./command.ts";
+import { examples, exitCodeOfCommand, helpNotes, helpWidth } from "./command.ts";
 import { addMaintenanceCommands } from "./commands/maintenance.ts";
+import { addMemoCommands } from "./commands/memo.ts";
 import { addHelpCommands } from "./commands/help.ts";
 import { addMonitorCommands } from "./commands/inspect.ts";
+import { addReceiptCommands } from "./commands/receipts.ts";
 import { addVerifyCommands } from "./commands/verify.ts";
+import { addProvenanceCommands } from "./commands/provenance.ts";
 import { addQueueCommands } from "./commands/queues.ts";
 import { addScheduleCommands } from "./commands/schedules.ts";
 import { addControlCommands } from "./commands/control.ts";
+import { addMirrorCommands } from "./commands/mirrors.ts";
 import { addMessageCommands } from "./commands/messages.ts";
 import { addTimeTravelCommands } from "./commands/time-travel.ts";
 import { addRunCommands } from "./commands/run.ts";
@@ -22,11 +26,20 @@ Run reprise <command> --help for arguments, options and examples.
 
 Exit codes:
     0  success
-    1  a problem was found, the run failed, or two runs differ
+    1  a problem was found, the run failed, two runs differ, or an object that the command names was not changed
     2  invalid usage, invalid input, or unknown run
     3  the store is missing or cannot be used
     4  the code does not match the journal, or the run is stopped
-  130  Ctrl-C (143: SIGTERM)`;
+    5  verify: damaged, or two histories of one run
+    6  verify: unsigned, or signed by a key that is not admitted
+    7  verify: incomplete
+    8  verify: inconclusive
+    9  verify: a pure step returns another result
+  130  Ctrl-C
+  143  SIGTERM (a worker that finished its running steps: 0)`;
+
+/** Commander leaves descriptions in one line if less room is left beside the names of the options. */
+const MIN_WIDTH_TO_WRAP = 16;
 
 export function createProgram(): Command {
   const program = new Command("reprise")
@@ -37,27 +50,42 @@ export function createProgram(): Command {
       "module that exports `codec`, for a store with encrypted payloads (env: REPRISE_CODEC)",
       process.env["REPRISE_CODEC"] || undefined,
     )
+    .option("--home <folder>", "folder of the signing key and of mirrors (default: .reprise, env: REPRISE_HOME)")
     .option("--json", "print JSON: one value, or one per line")
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .helpCommand(false)
     .exitOverride()
     // Names only, so that the list fits 80 columns; the help of each command shows its arguments.
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name() })
-    .configureOutput({ writeErr: () => {} })
+    .configureHelp({
+      showGlobalOptions: true,
+      subcommandTerm: (command) => command.name(),
+      minWidthToWrap: MIN_WIDTH_TO_WRAP,
+    })
+    .configureOutput({ writeErr: () => {}, getOutHelpWidth: helpWidth })
     .addHelpText(
       "after",
-      `${examples('run order.ts order \'{"id":"7"}\' --id order-7', "list --status failed,blocked", "show order-7", "doctor --store sqlite:shop.db")}\n${MORE}`,
-    );
+      examples(
+        'run order.ts order \'{"id":"7"}\' --id order-7',
+        "list --status failed,blocked",
+        "show order-7",
+        "doctor --store sqlite:shop.db",
+      ),
+    )
+    .addHelpText("after", helpNotes(MORE));
   addRunCommands(program);
   addMonitorCommands(program);
+  addMirrorCommands(program);
   addTimeTravelCommands(program);
   addMessageCommands(program);
   addControlCommands(program);
   addScheduleCommands(program);
   addQueueCommands(program);
   addVerifyCommands(program);
+  addReceiptCommands(program);
+  addProvenanceCommands(program);
   addMaintenanceCommands(program);
+  addMemoCommands(program);
   addHelpCommands(program);
   return program;
 }

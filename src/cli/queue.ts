@@ -5,12 +5,13 @@ import type { Client, QueueInfo } from "../engine/index.ts";
 import type { Limit, QueueOptions, Store } from "../kernel/index.ts";
 import { withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { withStore } from "./open-store.ts";
+import { withStore, withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson } from "./output.ts";
 import { isoOf } from "./run-format.ts";
 import { Table, type Cell, type Column } from "./table.ts";
 import { plain } from "./text.ts";
+import { exitCodeOf, remarkSkipped } from "./unchanged.ts";
 
 export interface LimitOptions extends GlobalOptions {
   readonly concurrency?: number;
@@ -18,6 +19,10 @@ export interface LimitOptions extends GlobalOptions {
   readonly keyConcurrency?: number;
   readonly keyRate?: string;
   readonly none?: boolean;
+}
+
+function withQueuesToRead<T>(options: GlobalOptions, work: (client: Client, store: Store) => Promise<T>): Promise<T> {
+  return withStoreToRead(options.store, (store) => withClient(store, [], (client) => work(client, store)));
 }
 
 function withQueues<T>(options: GlobalOptions, work: (client: Client, store: Store) => Promise<T>): Promise<T> {
@@ -35,7 +40,7 @@ export const QUEUE_COLUMNS = [
 ] as const satisfies readonly Column[];
 
 export async function listQueues(options: GlobalOptions): Promise<number> {
-  return withQueues(options, async (client, store) => {
+  return withQueuesToRead(options, async (client, store) => {
     const queues = await Array.fromAsync(client.listQueues());
     if (options.json) for (const queue of queues) await printJson(queueJson(queue));
     else {
@@ -81,15 +86,18 @@ function limitText({ concurrency, rate }: Limit): string {
 
 export async function pauseQueue(name: string, options: GlobalOptions): Promise<number> {
   return withQueues(options, async (client) => {
-    await client.getQueue(name).pause();
-    return printChanged("pause", "paused", name, client, options);
+    const isPaused = (await client.findQueue(name))?.paused === true;
+    if (!isPaused) await client.getQueue(name).pause();
+    return printChanged("pause", "paused", name, client, options, isPaused ? "already paused" : undefined);
   });
 }
 
 export async function resumeQueue(name: string, options: GlobalOptions): Promise<number> {
   return withQueues(options, async (client) => {
-    await client.getQueue(name).resume();
-    return printChanged("resume", "resumed", name, client, options);
+    const isPaused = (await client.findQueue(name))?.paused !== false;
+    // A queue that does not exist is refused here.
+    if (isPaused) await client.getQueue(name).resume();
+    return printChanged("resume", "resumed", name, client, options, isPaused ? undefined : "it is not paused");
   });
 }
 
@@ -134,14 +142,17 @@ async function printChanged(
   name: string,
   client: Client,
   options: GlobalOptions,
+  unchanged?: string,
 ): Promise<number> {
   const queue = await client.findQueue(name);
-  if (options.json) await printJson({ action, queue: queue === undefined ? null : queueJson(queue) });
+  if (options.json)
+    await printJson({ action, skipped: unchanged ?? null, queue: queue === undefined ? null : queueJson(queue) });
+  else if (unchanged !== undefined) remarkSkipped(name, unchanged);
   else {
     const limits = queue === undefined || action !== "limit" ? "" : limitsText(queue.limits) || "no limits";
     await print(`${paint("green", past)} ${paint("bold", plain(name))}${limits === "" ? "" : `  ${limits}`}`);
   }
-  return EXIT.ok;
+  return exitCodeOf(unchanged === undefined ? 0 : 1);
 }
 
 function queueJson(queue: QueueInfo): Record<string, unknown> {

@@ -2,9 +2,9 @@
 // with it.
 
 import { decode, encode } from "../base/index.ts";
-import type { Entry, InboxRow, Store } from "../kernel/index.ts";
+import type { Entry, InboxRow, OpenPromise, Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { withStore } from "./open-store.ts";
+import { withStoreToRead } from "./open-store.ts";
 import { redacted } from "./payload-module.ts";
 
 export interface InspectOptions extends GlobalOptions {
@@ -12,9 +12,9 @@ export interface InspectOptions extends GlobalOptions {
   readonly showSecrets?: boolean;
 }
 
-/** Like `withStore`, for commands that print payloads. */
+/** Like `withStoreToRead`, for commands that print payloads. */
 export function withRedactedStore<T>(options: InspectOptions, work: (store: Store) => Promise<T>): Promise<T> {
-  return withStore(options.store, (store) => work(options.showSecrets === true ? store : redactedStore(store)));
+  return withStoreToRead(options.store, (store) => work(options.showSecrets === true ? store : redactedStore(store)));
 }
 
 export function redactedStore(store: Store): Store {
@@ -26,11 +26,27 @@ export function redactedStore(store: Store): Store {
     async readJournal(run, after, limit) {
       return (await store.readJournal(run, after, limit)).map(redactedRow<Entry>);
     },
+    async listPromises(filter) {
+      const page = await store.listPromises(filter);
+      return { ...page, promises: page.promises.map(redactedRow<OpenPromise>) };
+    },
     async readItems(run, items) {
       const states = await store.readItems(run, items);
       return states.map((one) =>
         one?.failures === undefined ? one : { ...one, failures: redactedText(one.failures) },
       );
+    },
+    async readRunWork(run) {
+      const work = await store.readRunWork(run);
+      if (work === undefined) return undefined;
+      const items = work.items.map((one) =>
+        one.failures === undefined ? one : { ...one, failures: redactedText(one.failures) },
+      );
+      return { ...work, items };
+    },
+    async readAttempts(run, step) {
+      const attempts = await store.readAttempts(run, step);
+      return attempts.map((one) => (one.data === undefined ? one : { ...one, data: redactedText(one.data) }));
     },
     async readInbox(run, after) {
       return (await store.readInbox(run, after)).map(redactedRow<InboxRow>);

@@ -6,7 +6,7 @@ import { decodeData, hasEnded, type Entry, type RunRecord, type RunStatus } from
 import { nextFor } from "./command-error.ts";
 import { shellWord, withStoreOption } from "./next-command.ts";
 import type { Paint } from "./output.ts";
-import { textOf } from "./steps.ts";
+import { textOf } from "./text.ts";
 
 export function runJson(record: RunRecord): Record<string, unknown> {
   return {
@@ -21,6 +21,7 @@ export function runJson(record: RunRecord): Record<string, unknown> {
     tags: record.tags,
     entries: record.head,
     digest: `sha256:${record.chain}`,
+    errorCode: record.errorCode ?? null,
   };
 }
 
@@ -31,6 +32,12 @@ export function entryJson(entry: Entry): Record<string, unknown> {
     type: entry.type,
     command: entry.command === "" ? null : entry.command,
     at: isoOf(entry.at),
+    ...(entry.tookMs !== undefined && {
+      execution: entry.execution ?? null,
+      worker: entry.worker ?? null,
+      startedAt: isoOf(entry.startedAt),
+      tookMs: entry.tookMs,
+    }),
     data: JSON.parse(entry.data) as unknown,
   };
 }

@@ -10,9 +10,7 @@ import {
   type Store,
   type WorkerInfo,
 } from "../kernel/index.ts";
-import { withStoreOption } from "./next-command.ts";
 import { isoOf } from "./run-format.ts";
-import { workerLabel } from "./worker-label.ts";
 
 export interface LeaseHolder {
   readonly worker: number;
@@ -25,8 +23,6 @@ export interface RunLeases {
   readonly turn: LeaseHolder | undefined;
   readonly items: readonly { readonly item: string; readonly by: LeaseHolder }[];
   readonly committedAt: number | undefined;
-  /** A live worker exists that can take over expired leases. */
-  readonly hasLiveWorker: boolean;
 }
 
 /** Undefined for a run that has ended. */
@@ -45,43 +41,12 @@ export function runLeasesOf(holder: RunHolder, workers: readonly WorkerInfo[], n
     turn: holder.worker === undefined ? undefined : by(holder.worker),
     items: holder.items.map(({ item, worker }) => ({ item, by: by(worker) })),
     committedAt: holder.committedAt,
-    hasLiveWorker: workers.some(({ until }) => until > now),
   };
 }
 
 /** The lease duration that the worker reported. */
 export function leaseMsOf({ info }: LeaseHolder): number | undefined {
   return readWorkerProfile(info?.profile)?.leaseMs;
-}
-
-/** `shop-1 (2f9k)`, or only the number. */
-export function workerText({ worker, info }: LeaseHolder): string {
-  return info === undefined ? String(worker) : workerLabel(info.name, worker);
-}
-
-/** Lines for a running run. */
-export function turnLines({ turn, committedAt, hasLiveWorker }: RunLeases, now: number): string[] {
-  const progress = committedAt === undefined ? "" : `, last commit ${ageText(committedAt, now)} ago`;
-  if (turn === undefined) return [withStoreOption(`no worker is executing it${progress}; run \`reprise doctor\``)];
-  return [`being executed by worker ${workerText(turn)}${progress}`, ...expiredLines(turn, hasLiveWorker, now)];
-}
-
-/** `running on worker shop-1 (3), whose lease expired 12 s ago` */
-export function itemText({ items }: RunLeases, item: string, now: number): string | undefined {
-  const by = items.find((one) => one.item === item)?.by;
-  return by && `running on worker ${workerText(by)}${expiredText(by, now)}`;
-}
-
-function expiredText({ info, isAlive }: LeaseHolder, now: number): string {
-  if (isAlive) return "";
-  return info === undefined ? ", which is not registered" : `, whose lease expired ${ageText(info.until, now)} ago`;
-}
-
-function expiredLines({ info, isAlive }: LeaseHolder, hasLiveWorker: boolean, now: number): string[] {
-  if (isAlive) return [];
-  const lease =
-    info === undefined ? "that worker is not registered" : `its lease expired ${ageText(info.until, now)} ago`;
-  return [`${lease}; ${hasLiveWorker ? "another worker will take it over" : "no live worker can take it over"}`];
 }
 
 export function ageText(at: number, now: number): string {

@@ -9,14 +9,17 @@ import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { RunTable } from "./list.ts";
 import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
-import { withStore } from "./open-store.ts";
+import { withStore, withStoreToRead } from "./open-store.ts";
+import { explainSchedule } from "../explain/index.ts";
 import { EXIT } from "./exit-codes.ts";
+import { explanationLines, reasonJson } from "./explanation.ts";
 import { paint, print, printJson, remark } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
 import { isoOf, paintStatus, runJson } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
 import { pluralize, plain } from "./text.ts";
+import { exitCodeOf, remarkSkipped } from "./unchanged.ts";
 import { refuseMemoryStore } from "./worker.ts";
 
 export interface CreateOptions extends GlobalOptions {
@@ -31,12 +34,19 @@ export interface CreateOptions extends GlobalOptions {
 
 const LAST_RUNS = 10;
 
+function withSchedulesToRead<T>(
+  options: GlobalOptions,
+  work: (client: Client, store: Store) => Promise<T>,
+): Promise<T> {
+  return withStoreToRead(options.store, (store) => withClient(store, [], (client) => work(client, store)));
+}
+
 function withSchedules<T>(options: GlobalOptions, work: (client: Client, store: Store) => Promise<T>): Promise<T> {
   return withStore(options.store, (store) => withClient(store, [], (client) => work(client, store)));
 }
 
 export async function listSchedules(options: GlobalOptions): Promise<number> {
-  return withSchedules(options, async (client, store) => {
+  return withSchedulesToRead(options, async (client, store) => {
     const found: ScheduleInfo[] = [];
     for await (const info of client.listSchedules()) found.push(info);
     if (options.json) for (const info of found) await printJson(scheduleJson(info));
@@ -79,11 +89,13 @@ function whenText({ cron, timeZone, everyMs }: ScheduleInfo): string {
 }
 
 export async function showSchedule(name: string, options: GlobalOptions): Promise<number> {
-  return withSchedules(options, async (client, store) => {
+  return withSchedulesToRead(options, async (client, store) => {
     const info = await (await requireSchedule(client, name)).info();
-    const runs = await store.listRuns({ tag: scheduleTag(name), limit: LAST_RUNS });
+    const runs = await store.listRuns({ tags: [scheduleTag(name)], limit: LAST_RUNS });
+    const record = await store.findSchedule(name);
+    const waitsFor = record === undefined ? [] : await explainSchedule(store, record);
     if (options.json) {
-      await printJson({ ...scheduleJson(info), runs: runs.map(runJson) });
+      await printJson({ ...scheduleJson(info), runs: runs.map(runJson), waitsFor: waitsFor.map(reasonJson) });
       return EXIT.ok;
     }
     const now = store.now();
@@ -95,6 +107,7 @@ export async function showSchedule(name: string, options: GlobalOptions): Promis
     await row("catch up", info.catchUp);
     if (info.jitterMs > 0) await row("jitter", `up to ${formatMs(info.jitterMs)}`);
     if (info.waiting.length > 0) await row("queued", pluralize(info.waiting.length, "planned time", "planned times"));
+    await print(`\n${explanationLines(waitsFor).join("\n")}`);
     if (runs.length === 0) return EXIT.ok;
     await print("");
     for (const line of new RunTable(runs, now).render(runs)) await print(line);
@@ -136,16 +149,18 @@ function timingOf({ cron, every, timeZone, overlap, catchUp, jitter }: CreateOpt
 export async function pauseSchedule(name: string, options: GlobalOptions): Promise<number> {
   return withSchedules(options, async (client) => {
     const schedule = await requireSchedule(client, name);
-    await schedule.pause();
-    return printChanged("pause", "paused", schedule, options);
+    const isPaused = (await schedule.info()).paused;
+    if (!isPaused) await schedule.pause();
+    return printChanged("pause", "paused", schedule, options, isPaused ? "already paused" : undefined);
   });
 }
 
 export async function resumeSchedule(name: string, options: GlobalOptions): Promise<number> {
   return withSchedules(options, async (client) => {
     const schedule = await requireSchedule(client, name);
-    await schedule.resume();
-    return printChanged("resume", "resumed", schedule, options);
+    const isPaused = (await schedule.info()).paused;
+    if (isPaused) await schedule.resume();
+    return printChanged("resume", "resumed", schedule, options, isPaused ? undefined : "it is not paused");
   });
 }
 
@@ -154,14 +169,16 @@ async function printChanged(
   past: string,
   schedule: ScheduleHandle,
   options: GlobalOptions,
+  unchanged?: string,
 ): Promise<number> {
   const info = await schedule.info();
-  if (options.json) await printJson({ action, schedule: scheduleJson(info) });
+  if (options.json) await printJson({ action, skipped: unchanged ?? null, schedule: scheduleJson(info) });
+  else if (unchanged !== undefined) remarkSkipped(info.name, unchanged);
   else {
     const next = info.paused ? "" : paint("dim", `  next ${nextText(info, systemClock.now())}`);
     await print(`${paint("green", past)} ${paint("bold", plain(info.name))}${next}`);
   }
-  return EXIT.ok;
+  return exitCodeOf(unchanged === undefined ? 0 : 1);
 }
 
 export async function triggerSchedule(name: string, options: GlobalOptions): Promise<number> {
@@ -183,9 +200,11 @@ export async function backfillSchedule(name: string, options: BackfillOptions): 
   const to = dateOf(options.to, "--to");
   return withSchedules(options, async (client) => {
     const { count } = await (await requireSchedule(client, name)).backfill(from, to);
-    if (options.json) await printJson({ action: "backfill", name, from: isoOf(from), to: isoOf(to), count });
+    const skipped = count > 0 ? null : "no planned time in this period is without a run";
+    if (options.json) await printJson({ action: "backfill", name, from: isoOf(from), to: isoOf(to), count, skipped });
+    else if (skipped !== null) remarkSkipped(name, skipped);
     else await print(`${paint("green", "started")} ${pluralize(count, "run", "runs")} of ${plain(name)}`);
-    return EXIT.ok;
+    return exitCodeOf(skipped === null ? 0 : 1);
   });
 }
 

@@ -8,7 +8,7 @@ import { getRun } from "./open-store.ts";
 export interface SelectOptions extends GlobalOptions {
   readonly status?: readonly string[];
   readonly definition?: string;
-  readonly tag?: string;
+  readonly tag?: readonly string[];
   readonly all?: boolean;
 }
 
@@ -57,7 +57,7 @@ export async function selectRuns(
     const page = await store.listRuns({
       statuses: wanted === undefined ? statuses : wanted.filter((status) => statuses.includes(status)),
       ...(options.definition !== undefined && { definition: options.definition }),
-      ...(options.tag !== undefined && { tag: options.tag }),
+      ...(options.tag !== undefined && { tags: options.tag }),
       ...(before !== undefined && { before }),
       limit: PAGE,
     });

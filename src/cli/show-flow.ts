@@ -1,17 +1,25 @@
 // Show flow: `reprise show` for a flow: a table of nodes, one row for a spread, then failures and the end of the run.
 
-import { decodeData, journalEntryOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
+import {
+  decodeData,
+  journalEntryOf,
+  type AttemptRecord,
+  type Entry,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
 import { readFlowRun, type FlowRun } from "./flow-run.ts";
-import { failedLines, flowJson, flowWaitLines, flowNodeLines } from "./flow-view.ts";
+import { failedLines, flowJson, flowNodeLines } from "./flow-view.ts";
 import { EXIT } from "./exit-codes.ts";
-import { readRunLeases, type RunLeases } from "./run-leases.ts";
+import { readRunLeases } from "./run-leases.ts";
 import { shellWord, withStoreOption } from "./next-command.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { headLines, errorLines } from "./run-view.ts";
-import { readUnclaimable } from "./pending-work.ts";
-import { omittedNote, EDGE_LINES, showJson, unclaimableLines, waitsTitle, type ShowOptions } from "./show.ts";
+import { explain } from "../explain/index.ts";
+import { explanationLines } from "./explanation.ts";
+import { omittedNote, EDGE_LINES, showJson, takeoverLines, type ShowOptions } from "./show.ts";
 import { findRunError, wasUndone, type RunErrorInfo } from "./run-format.ts";
-import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
+import { markEntries, renderEvents, timelineEntries, TimelineReader, type TimelineEntry } from "./timeline.ts";
 
 export const DEFAULT_NODES = 50;
 
@@ -22,23 +30,24 @@ export async function showFlow(store: Store, given: RunRecord, options: ShowOpti
   const ends = await endsOf(store, record);
   const failedAt = failedNodeOf(record, ends.at(-1));
   const runError = flowTrouble(record, ends.at(-1), flow);
-  const unclaimable = await readUnclaimable(store, record, []);
+  const waitsFor = await explain(store, record);
   const leases = await readRunLeases(store, record);
+  const attempts = await store.readAttempts(record.run);
   if (options.json) {
-    await printJson(showJson(record, ends, [], { runError, unclaimable, leases, flow: flowJson(flow, limit) }));
+    await printJson(showJson(record, ends, [], { runError, waitsFor, leases, attempts, flow: flowJson(flow, limit) }));
     return EXIT.ok;
   }
   const sections = [
     headLines(record, store.now()),
-    options.timeline === true ? await timelineLines(store, record) : flowNodeLines(flow, limit),
+    options.timeline === true ? await timelineLines(store, record, attempts) : flowNodeLines(flow, limit),
+    options.timeline === true ? [] : takeoverLines(attempts, record),
     options.timeline === true ? [] : eventLines(flow),
     failedLines(flow, limit, failedAt),
-    waitLines(flow, leases, store.now()),
+    explanationLines(waitsFor),
     runError === undefined ? [] : errorLines(record, runError),
   ];
   const shown = sections.filter((lines) => lines.length > 0);
   for (const [index, lines] of shown.entries()) await print(`${index === 0 ? "" : "\n"}${lines.join("\n")}`);
-  for (const line of unclaimableLines(unclaimable)) await print(line);
   return EXIT.ok;
 }
 
@@ -74,11 +83,6 @@ export function flowTrouble(
   return { ...runError, next, where: `node ${at}${attempts > 1 ? `, attempt ${attempts}` : ""}` };
 }
 
-function waitLines({ record, rows }: FlowRun, leases: RunLeases | undefined, now: number): string[] {
-  const waits = flowWaitLines(record, rows, now, leases);
-  return waits.length === 0 ? [] : [paint("bold", waitsTitle(record, leases)), ...waits.map((line) => `  ${line}`)];
-}
-
 function eventLines({ record, events }: FlowRun): string[] {
   const reader = new TimelineReader(record.createdAt);
   const lines = events.map((entry) => ({ at: entry.at.getTime() - record.createdAt, line: reader.read(entry) }));
@@ -86,19 +90,19 @@ function eventLines({ record, events }: FlowRun): string[] {
 }
 
 /** The first and the last entries; the entries between them are not read. */
-async function timelineLines(store: Store, record: RunRecord): Promise<string[]> {
+async function timelineLines(store: Store, record: RunRecord, attempts: readonly AttemptRecord[]): Promise<string[]> {
   const { run, head, createdAt } = record;
-  const reader = new TimelineReader(createdAt);
+  const reader = new TimelineReader(createdAt, attempts);
   const read = async (after: number, limit: number): Promise<TimelineEntry[]> =>
-    (await store.readJournal(run, after, limit)).map((entry) => ({
-      at: entry.at - createdAt,
-      line: reader.read(journalEntryOf(entry)),
-    }));
+    (await store.readJournal(run, after, limit)).flatMap((entry) =>
+      timelineEntries(reader, journalEntryOf(entry), createdAt),
+    );
   const first = await read(0, Math.min(head, EDGE_LINES));
-  const after = Math.max(first.length, head - EDGE_LINES);
+  const after = Math.max(Math.min(head, EDGE_LINES), head - EDGE_LINES);
   const last = await read(after, head - after);
+  last.push(...markEntries(reader.takeMarks(true), createdAt));
   const options = { width: lineWidth(), paint };
-  const left = after - first.length;
+  const left = after - Math.min(head, EDGE_LINES);
   if (left === 0) return renderEvents([...first, ...last], options);
   return [...renderEvents(first, options), omittedNote(left, "entries"), ...renderEvents(last, options)];
 }

@@ -2,18 +2,25 @@
 // that it prints.
 
 import { RepriseError } from "../base/index.ts";
-import { journalEntryOf, type Entry, type EntryType, type RunRecord, type Store } from "../kernel/index.ts";
+import {
+  journalEntryOf,
+  type AttemptRecord,
+  type Entry,
+  type EntryType,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
 import { eachEntry, lastStepOf, readGraphRun, type GraphRun, type StepRange } from "./graph-run.ts";
 import { graphJson, currentStepLines, stepLines } from "./graph-view.ts";
 import { EXIT } from "./exit-codes.ts";
 import { readRunLeases } from "./run-leases.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
-import { nextCommandLines, headLines, errorLines, waitLines } from "./run-view.ts";
-import { readUnclaimable } from "./pending-work.ts";
-import { omitMiddle, showJson, unclaimableLines, waitsTitle, type ShowOptions } from "./show.ts";
+import { explain, stepsOf } from "../explain/index.ts";
+import { explanationLines } from "./explanation.ts";
+import { headLines, errorLines } from "./run-view.ts";
+import { omitMiddle, showJson, takeoverLines, type ShowOptions } from "./show.ts";
 import { findRunError } from "./run-format.ts";
-import { nodeOf, stepsOf } from "./steps.ts";
-import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
+import { markEntries, renderEvents, timelineEntries, TimelineReader, type TimelineEntry } from "./timeline.ts";
 
 const DEFAULT_STEPS = 20;
 
@@ -25,29 +32,26 @@ export async function showGraph(store: Store, record: RunRecord, options: ShowOp
   const [final] = await store.readJournal(record.run, record.head - 1, 1);
   const runError = findRunError(record, final);
   const steps = stepsOf(graph.since);
-  const unclaimable = await readUnclaimable(store, record, steps);
+  const waitsFor = await explain(store, record);
   const leases = await readRunLeases(store, record);
+  const attempts = await store.readAttempts(record.run);
   if (options.json) {
     const ends = [first, final].filter((entry): entry is Entry => entry !== undefined);
-    await printJson(showJson(record, ends, steps, { runError, unclaimable, leases, graph: graphJson(graph) }));
+    await printJson(showJson(record, ends, steps, { runError, waitsFor, leases, attempts, graph: graphJson(graph) }));
     return EXIT.ok;
   }
   const now = store.now();
   const lines = [...headLines(record, now), ""];
-  if (options.timeline === true) lines.push(...omitMiddle(await timelineLines(store, record, graph)));
-  else lines.push(...stepLines(graph, range), ...withGap(endLines(record, graph)));
-  const current = currentStepLines(record, graph, now);
-  lines.push(...withGap(current));
-  const waits = waitLines(record, ownSteps(graph), now, { hasNodeLines: current.length > 0, leases });
-  if (waits.length > 0) lines.push("", paint("bold", waitsTitle(record, leases)), ...waits.map((line) => `  ${line}`));
-  lines.push(
-    ...nextCommandLines(
-      record,
-      graph.current.flatMap((node) => node.waits),
-    ),
-  );
+  if (options.timeline === true) lines.push(...omitMiddle(await timelineLines(store, record, graph, attempts)));
+  else
+    lines.push(
+      ...stepLines(graph, range),
+      ...withGap(takeoverLines(attempts, record)),
+      ...withGap(endLines(record, graph)),
+    );
+  lines.push(...withGap(currentStepLines(record, graph)), ...withGap(explanationLines(waitsFor)));
   if (runError !== undefined) lines.push("", ...errorLines(record, runError));
-  for (const line of [...lines, ...unclaimableLines(unclaimable)]) await print(line);
+  for (const line of lines) await print(line);
   return EXIT.ok;
 }
 
@@ -62,11 +66,6 @@ async function lastSteps(store: Store, record: RunRecord): Promise<StepRange> {
 
 export async function readLastSteps(store: Store, record: RunRecord): Promise<GraphRun> {
   return readGraphRun(store, record, await lastSteps(store, record));
-}
-
-/** The steps outside nodes: updates without an answer. `currentStepLines` prints the steps of nodes. */
-function ownSteps({ since }: GraphRun): ReturnType<typeof stepsOf> {
-  return stepsOf(since).filter(({ kind, command }) => kind !== "node" && nodeOf(command) === undefined);
 }
 
 const RUN_EVENTS: ReadonlySet<EntryType> = new Set<EntryType>([
@@ -89,17 +88,23 @@ function endLines({ createdAt }: RunRecord, { since }: GraphRun): string[] {
 }
 
 /** Every entry of the shown steps; after the last step, also the entries since. */
-async function timelineLines(store: Store, record: RunRecord, { steps, last }: GraphRun): Promise<string[]> {
+async function timelineLines(
+  store: Store,
+  record: RunRecord,
+  { steps, last }: GraphRun,
+  attempts: readonly AttemptRecord[],
+): Promise<string[]> {
   const [first] = steps;
   const final = steps.at(-1);
   if (first === undefined || final === undefined) return [];
   const before = first.step === 0 ? undefined : await store.findCheckpoint(record.run, first.step - 1, false);
   const end = final.step === last ? record.head : final.seq;
-  const reader = new TimelineReader(record.createdAt);
+  const reader = new TimelineReader(record.createdAt, attempts);
   const lines: TimelineEntry[] = [];
   await eachEntry(store, record, before?.seq ?? 0, end, (entry) => {
-    lines.push({ at: entry.at - record.createdAt, line: reader.read(journalEntryOf(entry)) });
+    lines.push(...timelineEntries(reader, journalEntryOf(entry), record.createdAt));
   });
+  if (final.step === last) lines.push(...markEntries(reader.takeMarks(true), record.createdAt));
   return renderEvents(lines, { width: lineWidth(), paint });
 }
 

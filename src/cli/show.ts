@@ -1,17 +1,30 @@
 // reprise show: prints one run: its status, its timeline, what it waits for, and the next command if it is stuck.
 
 import { RepriseError } from "../base/index.ts";
-import { hasEnded, journalEntryOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
+import {
+  AttemptReader,
+  hasEnded,
+  runtimesOf,
+  journalEntryOf,
+  type AttemptRecord,
+  type CommandForkOrigin,
+  type Entry,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
+import { attemptJson } from "./attempt-lines.ts";
+import { notedInputChanges, originIn } from "../workflow/index.ts";
 import { leasesJson, readRunLeases, type RunLeases } from "./run-leases.ts";
+import { shellWord } from "./next-command.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
-import { nextCommandLines, headLines, errorLines, waitLines, openSteps } from "./run-view.ts";
-import { readUnclaimable, unclaimableText, pendingJson, type PendingWork } from "./pending-work.ts";
+import { explain, stepsOf, type Step, type WaitReason } from "../explain/index.ts";
+import { explanationLines, reasonJson } from "./explanation.ts";
+import { inputChangeLines, headLines, errorLines } from "./run-view.ts";
 import { withRedactedStore, type InspectOptions } from "./redacted-store.ts";
 import { isoOf, runJson, findRunError, type RunErrorInfo } from "./run-format.ts";
-import { stepsOf, type Step } from "./steps.ts";
-import { renderTimeline } from "./timeline.ts";
+import { markEntries, renderEvents, renderTimeline, TimelineReader } from "./timeline.ts";
 
 export interface ShowOptions extends InspectOptions {
   readonly watch?: boolean;
@@ -29,6 +42,11 @@ export async function show(id: string, options: ShowOptions): Promise<number> {
   if (options.watch === true && options.generation !== undefined)
     throw new RepriseError("USAGE", "--watch follows the latest generation. Remove --generation.");
   return withRedactedStore(options, async (store) => {
+    if (options.watch === true && store.mirrorOf !== undefined)
+      throw new RepriseError(
+        "USAGE",
+        `--watch: run ${id} is a copy in the mirror ${store.mirrorOf}, which does not move. Remove --watch, and run \`reprise pull ${store.mirrorOf} ${shellWord(id)}\` for its present state.`,
+      );
     if (options.watch === true) return (await import("./watch-run.ts")).watchRun(store, id, options);
     const record = await getRun(store, id, options.generation);
     refuseOptions(record, options);
@@ -42,19 +60,14 @@ async function showWorkflow(store: Store, record: RunRecord, options: ShowOption
   const entries = await store.readJournal(record.run, 0, record.head);
   const steps = stepsOf(entries.map(journalEntryOf));
   const runError = findRunError(record, entries.at(-1));
-  const unclaimable = await readUnclaimable(store, record, steps);
+  const waitsFor = await explain(store, record, { entries });
   const leases = await readRunLeases(store, record);
-  if (options.json) await printJson(showJson(record, entries, steps, { runError, unclaimable, leases }));
-  else {
-    await printRun(record, entries, steps, { runError, leases }, store.now());
-    for (const line of unclaimableLines(unclaimable)) await print(line);
-  }
+  const attempts = await store.readAttempts(record.run);
+  const forked = originIn(entries[0]);
+  const details = { runError, waitsFor, leases, attempts, forked };
+  if (options.json) await printJson(showJson(record, entries, steps, details));
+  else await printRun(record, entries, details, store.now());
   return EXIT.ok;
-}
-
-/** Why no worker continues the run, after an empty line. */
-export function unclaimableLines(unclaimable: readonly PendingWork[]): readonly string[] {
-  return unclaimable.length === 0 ? [] : ["", ...unclaimable.map((one) => paint("yellow", unclaimableText(one)))];
 }
 
 /** Refuses options of other kinds of runs. */
@@ -67,8 +80,12 @@ function refuseOptions({ id, kind, definition }: RunRecord, { steps, limit }: Sh
 
 interface RunDetails {
   readonly runError: RunErrorInfo | undefined;
-  readonly unclaimable?: readonly PendingWork[];
+  readonly waitsFor?: readonly WaitReason[];
   readonly leases?: RunLeases | undefined;
+  /** The executions that ended without an entry. */
+  readonly attempts?: readonly AttemptRecord[];
+  /** fork.F5 */
+  readonly forked?: CommandForkOrigin | undefined;
   readonly graph?: object | undefined;
   readonly flow?: object | undefined;
 }
@@ -77,7 +94,7 @@ export function showJson(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
-  { runError, unclaimable = [], leases, graph, flow }: RunDetails,
+  { runError, waitsFor = [], leases, attempts = [], forked, graph, flow }: RunDetails,
 ): object {
   const payload = (entry: Entry | undefined, field: string): unknown =>
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
@@ -85,17 +102,30 @@ export function showJson(
     ...runJson(record),
     priority: record.priority,
     unread: hasEnded(record.status) ? record.unread : record.arrivals - record.read,
-    runtime: JSON.parse(record.runtime) as unknown,
+    runtimes: runtimesOf(record),
     input: payload(entries[0], "input"),
     output: record.status === "completed" ? payload(entries.at(-1), "output") : null,
     error: runError ?? null,
+    inputChanges: notedInputChanges(entries),
     steps: steps.map(stepJson),
-    waitsFor: openSteps(record, steps).map(stepJson),
+    attempts: attemptsJson(entries, attempts),
+    waitsFor: waitsFor.map(reasonJson),
     ...leasesJson(leases),
-    unclaimable: unclaimable.map(pendingJson),
+    ...(forked && { forked: forkedJson(forked) }),
     graph: graph ?? null,
     flow: flow ?? null,
   };
+}
+
+function forkedJson({ run, generation, at, seq, answers = {}, effects }: CommandForkOrigin): object {
+  return { run, generation, at, seq, answers: Object.keys(answers), effects: effects ?? "live" };
+}
+
+/** `entries`: for graphs and flows only the first and the last, so the list has what is not in the journal. */
+function attemptsJson(entries: readonly Entry[], records: readonly AttemptRecord[]): readonly object[] {
+  const reader = new AttemptReader(records);
+  const read = entries.flatMap((entry) => reader.read(journalEntryOf(entry)));
+  return [...read, ...reader.rest()].map(attemptJson);
 }
 
 function stepJson(step: Step): object {
@@ -103,6 +133,9 @@ function stepJson(step: Step): object {
     command: step.command,
     kind: step.kind,
     name: step.name,
+    key: step.key ?? null,
+    by: step.by ?? null,
+    reason: step.reason ?? null,
     startedAt: isoOf(step.startedAt),
     endedAt: isoOf(step.endedAt),
     ending: step.ending ?? null,
@@ -114,28 +147,28 @@ function stepJson(step: Step): object {
 async function printRun(
   record: RunRecord,
   entries: readonly Entry[],
-  steps: readonly Step[],
-  { runError, leases }: RunDetails,
+  { runError, waitsFor = [], attempts = [] }: RunDetails,
   now: number,
 ): Promise<void> {
   for (const line of headLines(record, now)) await print(line);
+  for (const line of inputChangeLines(notedInputChanges(entries))) await print(line);
   await print("");
-  const lines = renderTimeline(entries.map(journalEntryOf), { width: lineWidth(), paint });
+  const lines = renderTimeline(entries.map(journalEntryOf), { width: lineWidth(), paint, attempts });
   for (const line of omitMiddle(lines)) await print(line);
-  const waits = waitLines(record, steps, now, { leases });
-  if (waits.length > 0)
-    await print(`\n${paint("bold", waitsTitle(record, leases))}\n${waits.map((line) => `  ${line}`).join("\n")}`);
-  for (const line of nextCommandLines(record, steps)) await print(line);
+  const reasons = explanationLines(waitsFor);
+  if (reasons.length > 0) await print(`\n${reasons.join("\n")}`);
   if (runError === undefined) return;
   await print("");
   for (const line of errorLines(record, runError)) await print(line);
 }
 
-/** The title above `waitLines`. */
-export function waitsTitle({ status }: RunRecord, leases: RunLeases | undefined): string {
-  const isExecuted = leases !== undefined && (leases.turn !== undefined || leases.items.length > 0);
-  return isExecuted || status === "paused" ? "now" : "waiting for";
+/** The takeovers of a run, for a view without its entries; empty if there were none. */
+export function takeoverLines(attempts: readonly AttemptRecord[], { createdAt }: RunRecord): readonly string[] {
+  const reader = new TimelineReader(createdAt, attempts);
+  const marks = markEntries(reader.takeMarks(true).slice(-MAX_TAKEOVERS_SHOWN), createdAt);
+  return renderEvents(marks, { width: lineWidth(), paint });
 }
+const MAX_TAKEOVERS_SHOWN = 10;
 
 export function omitMiddle(lines: readonly string[]): readonly string[] {
   const left = lines.length - 2 * EDGE_LINES;

@@ -1,12 +1,15 @@
 // Signals: ends a command on Ctrl-C, SIGTERM, SIGHUP, or when the reader closes the pipe.
+//
+// cli.S1. Every command that a signal ends exits with 128 and the number of the signal, after it has cleaned up. The only
+//   exception is SIGTERM for a service: service managers stop it that way, and systemd takes 143 for a failure.
 
 import { EXIT } from "./exit-codes.ts";
 
 export interface InterruptHandler {
   /** Runs before the process ends. */
   readonly cleanUp: () => Promise<void>;
-  /** The signal is the normal end of the command: the exit code is 0 if `cleanUp` succeeds. */
-  readonly isUsualEnd?: boolean;
+  /** SIGTERM is the normal end of the command: the exit code is 0 if `cleanUp` succeeds, otherwise 1 (cli.S1). */
+  readonly isService?: boolean;
   /** Prints that the command is stopping; replaces the default text. */
   readonly announce?: () => void;
   /** Runs on the second signal, before the process exits immediately. */
@@ -40,11 +43,12 @@ export function listenForSignals(): void {
       process.exit(code);
     }
     interrupted = true;
-    const { cleanUp, isUsualEnd = false, announce = announceStop } = handler;
+    const { cleanUp, isService = false, announce = announceStop } = handler;
+    const isNormalEnd = isService && code === EXIT.terminated;
     announce();
     cleanUp().then(
-      () => process.exit(isUsualEnd ? EXIT.ok : code),
-      () => process.exit(isUsualEnd ? EXIT.problem : code),
+      () => process.exit(isNormalEnd ? EXIT.ok : code),
+      () => process.exit(isNormalEnd ? EXIT.problem : code),
     );
   };
   process.on("SIGINT", () => end(EXIT.interrupted));

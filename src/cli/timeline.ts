@@ -6,7 +6,17 @@
 
 import { formatMs } from "../base/index.ts";
 import { parseItemName } from "../flow/index.ts";
-import { forkOriginOf, type JournalEntry, type RunStartedData } from "../kernel/index.ts";
+import {
+  AttemptReader,
+  commandForkOriginOf,
+  forkOriginOf,
+  isDefaultTimerId,
+  type AttemptRecord,
+  type JournalEntry,
+  type RunAttempt,
+  type RunStartedData,
+} from "../kernel/index.ts";
+import { executionText, failedAttemptLines, markOf, thrownAt } from "./attempt-lines.ts";
 import {
   completedText,
   failedText,
@@ -17,8 +27,8 @@ import {
   stepText,
 } from "./node-lines.ts";
 import type { Paint } from "./output.ts";
-import { attemptOf, isGraphNode, nodeOf, textOf, timerEndOf, typedEntryOf, type TypedEntry } from "./steps.ts";
-import { clip, plain, showValue } from "./text.ts";
+import { attemptOf, isGraphNode, nodeOf, timerEndOf, typedEntryOf, type TypedEntry } from "../explain/index.ts";
+import { clip, clipMiddle, plain, showValue, textOf } from "./text.ts";
 
 /** An event that is not in the journal: a crash, a new worker. */
 export interface TimelineMark {
@@ -31,6 +41,8 @@ export interface TimelineOptions {
   readonly width: number;
   readonly paint: Paint;
   readonly marks?: readonly TimelineMark[];
+  /** The executions that ended without an entry. */
+  readonly attempts?: readonly AttemptRecord[];
 }
 
 type Tone = "good" | "bad" | "open" | "quiet";
@@ -57,19 +69,61 @@ const MAX_NAME_WIDTH = 28;
 /** Reads entries in order, and remembers the open commands of earlier entries. */
 export class TimelineReader {
   readonly #opened: OpenCommands = new Map();
+  readonly #attempts: AttemptReader;
+  /** Failed attempts of steps that have not ended. */
+  readonly #failed = new Map<string, RunAttempt[]>();
   #startedAt: number | undefined;
+  #worker: string | undefined;
+  #marks: TimelineMark[] = [];
 
-  /** `startedAt`: needed if the first entry of the run is not read. */
-  constructor(startedAt?: number) {
+  /**
+   * `startedAt`: needed if the first entry of the run is not read. `attempts`: the executions that ended without an entry; an entry
+   * shows those of its step.
+   */
+  constructor(startedAt?: number, attempts: readonly AttemptRecord[] = []) {
     this.#startedAt = startedAt;
+    this.#attempts = new AttemptReader(attempts);
   }
 
   read(entry: JournalEntry): Line {
     this.#startedAt ??= entry.at.getTime();
-    const line = lineOf(typedEntryOf(entry), this.#opened, this.#startedAt);
+    // Names the task of later attempts; the line of the entry itself shows how it ended.
+    this.#attempts.own(entry);
+    this.#note(this.#attempts.before(entry.at.getTime()));
+    const line = this.#withExecution(lineOf(typedEntryOf(entry), this.#opened, this.#startedAt), entry);
     const { command = "" } = entry;
     // A command that the code of a node created shows the place of that node.
     return nodeOf(command) === undefined ? line : { ...line, name: `${placeText(command)}/${line.name}` };
+  }
+
+  /** The executions that were lost or returned since the last call. */
+  takeMarks(isLast = false): readonly TimelineMark[] {
+    if (isLast) this.#note(this.#attempts.rest());
+    return this.#marks.splice(0);
+  }
+
+  #note(attempts: readonly RunAttempt[]): void {
+    for (const attempt of attempts) {
+      const mark = markOf(attempt);
+      if (mark !== undefined) this.#marks.push(mark);
+      else if (attempt.step !== undefined && attempt.outcome === "failed")
+        this.#failed.set(attempt.step, [...(this.#failed.get(attempt.step) ?? []), attempt]);
+    }
+  }
+
+  #withExecution(line: Line, entry: JournalEntry): Line {
+    const { command = "", worker } = entry;
+    if (entry.tookMs === undefined) return line;
+    const note = executionText(entry, attemptOf(typedEntryOf(entry).data), this.#worker);
+    this.#worker = worker;
+    const earlier = this.#failed.get(command) ?? [];
+    this.#failed.delete(command);
+    const under =
+      earlier.length === 0
+        ? line.under
+        : [...earlier.flatMap(failedAttemptLines), ...lastThrownBy(typedEntryOf(entry))];
+    const [before, ...rest] = line.text.split(ARROW);
+    return { ...line, text: [`${before}${note}`, ...rest].join(ARROW), under };
   }
 }
 
@@ -82,33 +136,45 @@ export function renderTimeline(entries: readonly JournalEntry[], options: Timeli
   const [first] = entries;
   if (first === undefined) return [];
   const startedAt = first.at.getTime();
-  const reader = new TimelineReader();
+  const reader = new TimelineReader(undefined, options.attempts);
   const lines = entries.map((entry) => ({ entry, line: reader.read(entry) }));
   const nameWidth = lines.reduce((width, { line }) => Math.max(width, nameWidthOf(line)), 0);
-  const marks = [...(options.marks ?? [])].toSorted((a, b) => a.at.getTime() - b.at.getTime());
+  const marks = [...(options.marks ?? []), ...reader.takeMarks(true)].toSorted(
+    (a, b) => a.at.getTime() - b.at.getTime(),
+  );
+  const markLine = (mark: TimelineMark): string => renderMark(mark, mark.at.getTime() - startedAt, options);
   const rendered: string[] = [];
   for (const { entry, line } of lines) {
-    while (marks[0] !== undefined && marks[0].at < entry.at)
-      rendered.push(renderMark(marks.shift()!, startedAt, options));
+    while (marks[0] !== undefined && marks[0].at < entry.at) rendered.push(markLine(marks.shift()!));
     rendered.push(...renderLine(line, offsetOf(entry.at.getTime() - startedAt), nameWidth, options));
   }
-  for (const mark of marks) rendered.push(renderMark(mark, startedAt, options));
+  rendered.push(...marks.map(markLine));
   return rendered;
 }
 
-/** The line of an entry, and its time since the start in milliseconds. */
-export interface TimelineEntry {
-  readonly at: number;
-  readonly line: Line;
-}
+/** The line of an entry or a mark, and its time since the start in milliseconds. */
+export type TimelineEntry = { readonly at: number } & ({ readonly line: Line } | { readonly mark: TimelineMark });
 
 /** Renders some entries of a run. */
 export function renderEvents(
   entries: readonly TimelineEntry[],
   options: Pick<TimelineOptions, "width" | "paint">,
 ): string[] {
-  const width = entries.reduce((most, { line: one }) => Math.max(most, nameWidthOf(one)), 0);
-  return entries.flatMap(({ at, line: one }) => renderLine(one, offsetOf(at), width, options));
+  const width = entries.reduce((most, one) => Math.max(most, "line" in one ? nameWidthOf(one.line) : 0), 0);
+  return entries.flatMap((one) =>
+    "line" in one ? renderLine(one.line, offsetOf(one.at), width, options) : [renderMark(one.mark, one.at, options)],
+  );
+}
+
+/** The entry for `renderEvents`, after the marks that precede it. */
+export function timelineEntries(reader: TimelineReader, entry: JournalEntry, startedAt: number): TimelineEntry[] {
+  const line = reader.read(entry);
+  return [...markEntries(reader.takeMarks(), startedAt), { at: entry.at.getTime() - startedAt, line }];
+}
+
+/** Marks for `renderEvents`. */
+export function markEntries(marks: readonly TimelineMark[], startedAt: number): TimelineEntry[] {
+  return marks.map((mark) => ({ at: mark.at.getTime() - startedAt, mark }));
 }
 
 /** The time since the start, padded. */
@@ -118,6 +184,8 @@ export function offsetOf(ms: number): string {
 
 /** A fixed number of decimals, so that times align. */
 function offsetText(ms: number): string {
+  // A fork with recorded effects gets answers with the times of its origin.
+  if (ms < 0) return "recorded";
   if (ms < 1_000) return `+${Math.round(ms)} ms`;
   return ms < 60_000 ? `+${(ms / 1_000).toFixed(2)} s` : `+${formatMs(ms)}`;
 }
@@ -137,7 +205,12 @@ export function renderLine(
     line.tone === "quiet" || line.tone === "open" ? paint("dim", text) : text
   }`;
   const indent = " ".repeat(before.length + 4 + nameWidth);
-  return [head.trimEnd(), ...line.under.map((under) => paint("yellow", `${indent}  └ ${clip(under, room - 2)}`))];
+  return [head.trimEnd(), ...line.under.map((under) => paint("yellow", `${indent}  └ ${clipUnder(under, room - 2)}`))];
+}
+
+/** The file and the line are at the end of a stack frame. */
+function clipUnder(text: string, width: number): string {
+  return text.startsWith("at ") ? clipMiddle(text, width) : clip(text, width);
 }
 
 function nameStyle(tone: Tone): "bold" | "dim" | "reset" {
@@ -145,16 +218,24 @@ function nameStyle(tone: Tone): "bold" | "dim" | "reset" {
   return tone === "open" ? "reset" : "bold";
 }
 
-function renderMark({ at, text, bad }: TimelineMark, startedAt: number, { width, paint }: TimelineOptions): string {
+function renderMark(
+  { text, bad }: TimelineMark,
+  atMs: number,
+  { width, paint }: Pick<TimelineOptions, "width" | "paint">,
+): string {
   const body = clip(`━━ ${plain(text)} `, width - TIME_WIDTH - 2);
   const rule = body.padEnd(Math.min(width, 100) - TIME_WIDTH - 2, "━");
-  return `${paint("dim", offsetOf(at.getTime() - startedAt))}  ${paint(bad ? ["red", "bold"] : ["cyan"], rule)}`;
+  return `${paint("dim", offsetOf(atMs))}  ${paint(bad ? ["red", "bold"] : ["cyan"], rule)}`;
 }
 
-/** A command that has no terminal entry yet. `maxAttempts`: of a task, if it is retried. */
+/**
+ * A command that has no terminal entry yet, or that failed and may be retried. `queuedAt`: when a retry of the run queued it again.
+ * `maxAttempts`: of a task, if it is retried.
+ */
 interface OpenCommand {
   readonly name: string;
   readonly at: Date;
+  readonly queuedAt?: Date;
   readonly maxAttempts?: number | undefined;
 }
 
@@ -169,9 +250,9 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
   };
   const close = (tone: Tone, text: (took: string) => string, fallbackName?: unknown): Line => {
     const start = opened.get(command);
-    const took = start === undefined ? "" : formatMs(entry.at.getTime() - start.at.getTime());
+    const took = tookText(entry, start);
     const name = start?.name ?? plain(textOf(fallbackName, command));
-    return { tone, name, text: text(took), under: failuresOf(entry.data) };
+    return { tone, name, text: text(took), under: [...failuresOf(entry.data), ...thrownBy(entry)] };
   };
   const attempt = (): string => attemptText(entry.data, opened.get(command)?.maxAttempts);
   switch (entry.type) {
@@ -181,10 +262,14 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
       if (isGraphNode(command)) return line("good", nodeName(entry), completedText(entry));
       return close(parseItemName(command).kind === "spread" ? "quiet" : "good", () => flowCompletedText(entry));
     case "NodeFailed":
-      if (isGraphNode(command)) return line("bad", nodeName(entry), failedText(entry));
+      if (isGraphNode(command))
+        return { ...line("bad", nodeName(entry), failedText(entry)), under: thrownAt(entry.data.stack) };
       return close("bad", () => flowFailedText(entry));
     case "NodeRetried":
-      return { ...line("quiet", nodeName(entry), retriedText(entry)), under: [showValue(entry.data.error)] };
+      return {
+        ...line("quiet", nodeName(entry), retriedText(entry)),
+        under: [showValue(entry.data.error), ...thrownAt(entry.data.stack)],
+      };
     case "NodeSkipped":
       return line("quiet", plain(command), "skipped");
     case "ItemsSpread":
@@ -194,32 +279,46 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
     case "TaskScheduled":
       return open(entry.data.taskType, "task, scheduled", entry.data.retry?.maxAttempts);
     case "TaskCompleted":
-      return close("good", (took) => `took ${took}${attempt()}${arrow(entry.data, "result")}`);
+      return close(
+        "good",
+        (took) => `${howText(entry.data, `took ${took}`)}${attempt()}${arrow(entry.data, "result")}`,
+      );
     case "TaskFailed":
       return close("bad", (took) => `took ${took}${attempt()}: ${showValue(entry.data.error)}`);
+    case "TaskCancelled":
+      return close("quiet", () => `cancelled${because(entry.data)}`);
+    case "TaskCancelRequested":
+      return close("quiet", () => `cancelled${because(entry.data)}; it finishes first, because it has an undo`);
     case "ChildWorkflowInitiated":
       return open(entry.data.childExecutionName, `child run ${plain(textOf(entry.data.childExecutionId, ""))}`);
     case "ChildWorkflowCompleted":
       return close("good", (took) => `child completed in ${took}${arrow(entry.data, "output")}`);
     case "ChildWorkflowFailed":
       return close("bad", (took) => `child failed after ${took}: ${showValue(entry.data.error)}`);
-    case "TimerStarted":
-      return open(
-        entry.data.timerId === "sleep" ? `sleep ${formatMs(Number(entry.data.ms))}` : "sleep until",
-        `until ${offsetText(timerEndOf(entry).getTime() - startedAt)}`,
-      );
+    case "TimerStarted": {
+      const { ms, until } = entry.data;
+      const timerId = textOf(entry.data.timerId, "sleepUntil");
+      const end = `until ${offsetText(timerEndOf(entry).getTime() - startedAt)}`;
+      const length = `sleep ${formatMs(Number(ms))}`;
+      if (isDefaultTimerId(timerId)) return open(timerId === "sleep" ? length : "sleep until", end);
+      return open(timerId, until === true ? `sleep ${end}` : `${length}, ${end}`);
+    }
     case "TimerFired":
       return close("good", (took) => `ended after ${took}`);
     case "TimerCancelled":
       return close("quiet", () => "cancelled");
     case "OperationCompleted":
-      return close("good", () => `operation${attempt()}${arrow(entry.data, "result")}`, entry.data.operationName);
+      return close(
+        "good",
+        () => `operation${howText(entry.data, "", ", ")}${attempt()}${arrow(entry.data, "result")}`,
+        entry.data.operationName,
+      );
     case "OperationFailed":
       return close("bad", () => `operation${attempt()}: ${showValue(entry.data.error)}`, entry.data.operationName);
     case "OperationRetried": {
       const { operationName, delay, error } = entry.data;
       const text = `operation, attempt ${attemptOf(entry.data)} failed, retry in ${formatMs(Number(delay))}`;
-      return { ...close("quiet", () => text, operationName), under: [showValue(error)] };
+      return { ...close("quiet", () => text, operationName), under: [showValue(error), ...thrownAt(entry.data.stack)] };
     }
     case "PromiseCreated": {
       const { promiseId, receives, timeout } = entry.data;
@@ -227,11 +326,29 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
       return open(promiseId, `${receives === undefined ? "promise" : "signal"}, waiting${limit}`);
     }
     case "PromiseResolved":
-      return close("good", (took) => `resolved${after(took)}${arrow(entry.data, "value")}`, entry.data.promiseId);
+      return close(
+        "good",
+        (took) => `resolved${after(took)}${byText(entry.data)}${arrow(entry.data, "value")}`,
+        entry.data.promiseId,
+      );
     case "PromiseRejected":
-      return close("bad", (took) => `rejected${after(took)}: ${showValue(entry.data.error)}`, entry.data.promiseId);
+      return close(
+        "bad",
+        (took) => `rejected${after(took)}${byText(entry.data)}: ${showValue(entry.data.error)}`,
+        entry.data.promiseId,
+      );
     case "PromiseTimedOut":
       return close("quiet", (took) => `timed out after ${took}`);
+    case "SettleRequested": {
+      const { promiseId, runId } = entry.data;
+      const verb = "error" in entry.data ? "reject" : "resolve";
+      return open(`${verb} ${text(promiseId)}`, `of run ${text(runId)}${byText(entry.data)}`);
+    }
+    case "SettleAnswered": {
+      const { status } = entry.data;
+      const isDone = status === "accepted" || status === "repeated";
+      return close(isDone ? "good" : "bad", () => (isDone ? "settled" : `not settled: ${text(status)}`));
+    }
     case "SignalReceived":
       return close("good", (took) => `signal${after(took)}${arrow(entry.data, "value")}`, entry.data.name);
     case "UpdateRequested":
@@ -254,10 +371,15 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
       return line("quiet", `to ${text(entry.data.destination)}`, `message${arrow(entry.data, "payload")}`);
     case "PatchMarked":
       return line("quiet", `patched ${text(entry.data.id)}`, "the run uses the changed code");
+    case "InputChanged":
+      return line("bad", "input changed", `at ${command}: a replay passed another ${text(entry.data.what)}`);
     case "RunRetried": {
       const { step, from } = entry.data;
+      for (const [name, start] of opened) opened.set(name, { ...start, queuedAt: entry.at });
       return line("quiet", "retried", step === undefined ? `from entry ${String(from)}` : `step ${step} again`);
     }
+    case "RunMigrated":
+      return line("quiet", "migrated", `from version ${entry.data.from} to version ${entry.data.to}`);
     case "DeadlineExceeded":
       return line("bad", "deadline", "exceeded");
     case "CancelRequested":
@@ -279,6 +401,22 @@ function unknownLine({ type, data }: { readonly type: string; readonly data: unk
   return line("quiet", plain(type), showValue(data));
 }
 
+/** A reused result took no time. */
+function howText({ reused }: { readonly reused?: string }, ran: string, before = ""): string {
+  return reused === undefined ? ran : `${before}reused`;
+}
+
+/** How long the code ran; for an entry of an earlier version, and for a wait, the time since it was requested. */
+function tookText({ at, execution, startedAt = at, tookMs }: TypedEntry, open: OpenCommand | undefined): string {
+  if (tookMs === undefined) return open === undefined ? "" : waitText(at.getTime() - open.at.getTime());
+  const waitedMs = startedAt.getTime() - (open?.queuedAt ?? open?.at ?? startedAt).getTime();
+  // The delays between attempts are not a wait for a worker.
+  return execution === 1 && waitedMs >= LONG_WAIT_MS
+    ? `${formatMs(tookMs)} (${formatMs(waitedMs)} in the queue)`
+    : formatMs(tookMs);
+}
+const LONG_WAIT_MS = 1_000;
+
 function nodeName({ command = "", data }: TypedEntry<"NodeCompleted" | "NodeFailed" | "NodeRetried">): string {
   return plain(textOf(data.operationName, command));
 }
@@ -286,6 +424,8 @@ function nodeName({ command = "", data }: TypedEntry<"NodeCompleted" | "NodeFail
 function startedText(data: Partial<RunStartedData>): string {
   const origin = forkOriginOf(data as RunStartedData);
   if (origin !== undefined) return `as a fork of ${plain(origin.run)}, from step ${origin.step}`;
+  const shared = commandForkOriginOf(data as RunStartedData);
+  if (shared !== undefined) return `as a fork of ${plain(shared.run)}, at ${plain(shared.at)}`;
   return "input" in data ? `with ${showValue(data.input)}` : "";
 }
 
@@ -297,8 +437,19 @@ function text(value: unknown): string {
   return plain(textOf(value, ""));
 }
 
+/** An answer that is older than its request comes from the origin of a fork, and takes no time. */
+function waitText(ms: number): string {
+  return formatMs(Math.max(0, ms));
+}
+
 function after(took: string): string {
   return took === "" ? "" : ` after ${took}`;
+}
+
+/** ` by Ann (all green)`; empty if the settlement does not say who decided and why. */
+function byText({ by, reason }: { readonly by?: unknown; readonly reason?: unknown }): string {
+  const who = typeof by === "string" ? ` by ${plain(by)}` : "";
+  return typeof reason === "string" ? `${who} (${plain(reason)})` : who;
 }
 
 /** `, attempt 2 of 5`; empty for the only attempt. */
@@ -307,8 +458,25 @@ function attemptText(data: object, maxAttempts: number | undefined): string {
   return `, attempt ${attemptOf(data)}${maxAttempts === undefined ? "" : ` of ${maxAttempts}`}`;
 }
 
+const ARROW = " → ";
+
+function because({ reason }: { readonly reason?: unknown }): string {
+  return reason === undefined ? "" : `: ${text(reason)}`;
+}
+
 function arrow(data: object, field: string): string {
-  return field in data ? ` → ${showValue((data as Readonly<Record<string, unknown>>)[field])}` : "";
+  return field in data ? `${ARROW}${showValue((data as Readonly<Record<string, unknown>>)[field])}` : "";
+}
+
+/** Where a failed step threw. */
+function thrownBy({ type, data }: TypedEntry): readonly string[] {
+  return type === "TaskFailed" || type === "OperationFailed" || type === "NodeFailed" ? thrownAt(data.stack) : [];
+}
+
+/** Below the lines of earlier attempts, a place without its attempt would seem to belong to them. */
+function lastThrownBy(entry: TypedEntry): readonly string[] {
+  const frames = thrownBy(entry);
+  return frames.length === 0 ? [] : [`attempt ${attemptOf(entry.data)} threw`, ...frames];
 }
 
 function failuresOf(data: object): string[] {

@@ -1,6 +1,7 @@
 // Top view: one snapshot of the store for `reprise top`: workers, queues, throughput, the oldest pending work and work that
 // no worker can claim. Rates are what the workers counted between their last two heartbeats.
 
+import { stripVTControlCharacters } from "node:util";
 import { formatMs } from "../base/index.ts";
 import { queueInfoOf } from "../engine/index.ts";
 import {
@@ -18,7 +19,8 @@ import {
 import { eventText, historyJson } from "./store-history.ts";
 import { paint } from "./output.ts";
 import { limitsText, pausedCell, QUEUE_COLUMNS } from "./queue.ts";
-import { isUnclaimable, pendingJson, judgePendingWork, type PendingWork } from "./pending-work.ts";
+import { explainBacklog, type ExplainedBacklog, type WaitReason } from "../explain/index.ts";
+import { isUnclaimable, pendingJson } from "./pending-work.ts";
 import { isoOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
 import { pluralize, plain } from "./text.ts";
@@ -32,7 +34,7 @@ export interface Snapshot {
   readonly now: number;
   readonly workers: readonly WorkerSnapshot[];
   readonly queues: readonly QueueState[];
-  readonly pending: readonly PendingWork[];
+  readonly pending: readonly ExplainedBacklog[];
   readonly history: readonly HistoryEvent[];
 }
 
@@ -48,7 +50,7 @@ interface WorkerSnapshot {
 export async function readSnapshot(store: Store): Promise<Snapshot> {
   const infos = await store.listWorkers();
   const queues = await store.listQueues(MAX_COUNT);
-  const backlog = await store.readBacklog(MAX_COUNT);
+  const pending = await explainBacklog(store, await store.readBacklog(MAX_COUNT), infos);
   const history = await store.readHistory();
   const now = store.now();
   const workers = infos.map((info) => {
@@ -56,7 +58,7 @@ export async function readSnapshot(store: Store): Promise<Snapshot> {
     const beatAt = about && info.until - about.leaseMs;
     return { info, about, doing: readWorkerActivity(info.activity), isAlive: info.until > now, beatAt };
   });
-  return { now, workers, queues, pending: judgePendingWork(backlog, infos, now), history };
+  return { now, workers, queues, pending, history };
 }
 
 // ── figures ──
@@ -80,7 +82,7 @@ function totalOf(workers: readonly WorkerSnapshot[]): Rates {
   return { runsStarted: sum("runsStarted"), runsEnded: sum("runsEnded"), steps: sum("steps") };
 }
 
-function oldestOf(pending: readonly PendingWork[]): PendingWork | undefined {
+function oldestOf(pending: readonly ExplainedBacklog[]): ExplainedBacklog | undefined {
   return pending
     .filter(({ oldestAt }) => oldestAt !== undefined)
     .toSorted((a, b) => (a.oldestAt ?? 0) - (b.oldestAt ?? 0))[0];
@@ -135,42 +137,54 @@ function workerJson(worker: WorkerSnapshot): object {
 
 export function topLines(snapshot: Snapshot, title: string, width: number): readonly string[] {
   return [
-    ...headLines(snapshot, title),
+    ...headLines(snapshot, title, width),
     "",
     ...workerLines(snapshot, width),
     "",
     ...queueLines(snapshot, width),
-    ...unclaimableLines(snapshot),
+    ...notMovingLines(snapshot),
   ];
 }
 
-function headLines({ now, workers, pending, history }: Snapshot, title: string): readonly string[] {
+function headLines({ now, workers, pending, history }: Snapshot, title: string, width: number): readonly string[] {
   const alive = workers.filter(({ isAlive }) => isAlive).length;
   const gone = workers.length - alive;
   const { runsStarted, runsEnded, steps } = totalOf(workers);
   const oldest = oldestOf(pending);
   const [last] = history.filter(({ at }) => now - at < A_DAY_MS);
-  const rates = `${rateText(runsStarted)} runs started, ${rateText(runsEnded)} ended, ${rateText(steps)} steps per second`;
+  const live = `${paint("dim", "workers")}  ${alive === 0 ? paint("yellow", "none live") : `${alive} live`}${gone > 0 ? paint("yellow", `, ${gone} expired`) : ""}`;
+  const rates = `${paint("dim", "rates")}  ${rateText(runsStarted)} runs started, ${rateText(runsEnded)} ended, ${rateText(steps)} steps per second`;
   return [
     `${paint("bold", `reprise top`)}  ${plain(title)}  ${paint("dim", new Date(now).toISOString())}`,
-    `${paint("dim", "workers")}  ${alive === 0 ? paint("yellow", "none live") : `${alive} live`}${gone > 0 ? paint("yellow", `, ${gone} expired`) : ""}   ${paint("dim", "rates")}  ${rates}`,
-    `${paint("dim", "pending")}  ${pendingCounts(pending)}${oldest === undefined ? "" : `   ${paint("dim", "oldest")}  ${oldestText(oldest, now)}`}`,
+    ...joinedIfFits(live, rates, width),
+    ...joinedIfFits(
+      `${paint("dim", "pending")}  ${pendingCounts(pending)}`,
+      oldest === undefined ? "" : `${paint("dim", "oldest")}  ${oldestText(oldest, now)}`,
+      width,
+    ),
     ...(last === undefined
       ? []
       : [`${paint("dim", "history")}  ${paint("yellow", `${formatMs(now - last.at)} ago: ${eventText(last)}`)}`]),
   ];
 }
 
+/** Two parts of the head, on one line if there is room. */
+function joinedIfFits(first: string, second: string, width: number): readonly string[] {
+  if (second === "") return [first];
+  const line = `${first}   ${second}`;
+  return stripVTControlCharacters(line).length <= width ? [line] : [first, second];
+}
+
 /** Store events are shown for a day. */
 const A_DAY_MS = 86_400_000;
 
-function oldestText({ kind, name, version, queue, oldestAt = 0 }: PendingWork, now: number): string {
+function oldestText({ kind, name, version, queue, oldestAt = 0 }: ExplainedBacklog, now: number): string {
   const what = kind === "turn" || kind === "start" ? "run of" : kind === "node" ? "node of" : "task";
   const which = `${what} ${plain(name)}${version === undefined ? "" : ` v${version}`}`;
   return `${formatMs(Math.max(0, now - oldestAt))}, ${which}${queue === undefined ? "" : ` in ${plain(queue)}`}`;
 }
 
-function pendingCounts(pending: readonly PendingWork[]): string {
+function pendingCounts(pending: readonly ExplainedBacklog[]): string {
   const kinds = [
     [["turn"], "due run", "due runs"],
     [["start"], "run not started", "runs not started"],
@@ -190,12 +204,12 @@ function workerLines({ workers, now }: Snapshot, width: number): readonly string
   const table = new Table(
     [
       { title: "WORKER", minWidth: 16, clipsMiddle: true },
-      { title: "HOST", minWidth: 8 },
-      { title: "UP" },
+      { title: "HOST", minWidth: 8, dropOrder: 1 },
+      { title: "UP", dropOrder: 2 },
       { title: "BEAT" },
       { title: "RUNS", right: true },
       { title: "RUNNING", right: true },
-      { title: "ENDED/S", right: true },
+      { title: "ENDED/S", right: true, dropOrder: 3 },
       { title: "STEPS/S", right: true },
       { title: "CLAIMS", minWidth: 20 },
     ],
@@ -255,14 +269,38 @@ function queueLines({ queues, pending, now }: Snapshot, width: number): readonly
   );
 }
 
-function unclaimableLines({ pending, now }: Snapshot): readonly string[] {
-  const lines = pending.filter(isUnclaimable).map((one) => `  ${paint("yellow", unclaimableLine(one, now))}`);
-  return lines.length === 0 ? [] : ["", paint("dim", "UNCLAIMABLE"), ...lines];
+/** Work that no live worker can claim, and work that a queue holds back. */
+function notMovingLines({ pending, now }: Snapshot): readonly string[] {
+  const lines = pending
+    .flatMap((one) => one.reasons.map((reason) => ({ one, why: shortReason(reason, now) })))
+    .flatMap(({ one, why }) => (why === undefined ? [] : [`  ${paint("yellow", notMovingLine(one, why, now))}`]));
+  return lines.length === 0 ? [] : ["", paint("dim", "NOT MOVING"), ...lines];
+}
+
+/** Undefined: nothing holds the work back. */
+function shortReason(reason: WaitReason, now: number): string | undefined {
+  switch (reason.reason) {
+    case "no_worker":
+      if (reason.workers.length === 0) return "no live worker";
+      if (reason.label !== undefined) return `needs label ${plain(reason.label)}`;
+      if (reason.queue !== undefined) return `needs a worker for queue ${plain(reason.queue)}`;
+      return "needs a worker with this definition";
+    case "queue_paused":
+      return `queue ${plain(reason.queue)} is paused`;
+    case "concurrency_limit":
+      return `queue ${plain(reason.queue)} is full, ${reason.held} of ${reason.limit}`;
+    case "rate_limit": {
+      const left = reason.opensAt === undefined ? undefined : reason.opensAt.getTime() - now;
+      return `queue ${plain(reason.queue)} has used its rate${left === undefined ? "" : `, opens in ${formatMs(Math.max(0, left))}`}`;
+    }
+    default:
+      return undefined;
+  }
 }
 
 /** The reason comes before the parts that a narrow line may clip. */
-function unclaimableLine(pending: PendingWork, now: number): string {
-  const { kind, name, version, queue, label, unclaimed, count, oldestAt, claim } = pending;
+function notMovingLine(pending: ExplainedBacklog, why: string, now: number): string {
+  const { kind, name, version, queue, count, oldestAt } = pending;
   const [one, several] = {
     turn: ["run", "runs"],
     start: ["run", "runs"],
@@ -270,22 +308,13 @@ function unclaimableLine(pending: PendingWork, now: number): string {
     node: ["node", "nodes"],
   }[kind] as [string, string];
   const of = kind === "task" ? plain(name) : `of ${plain(name)} v${version}`;
-  const needed = label ?? unclaimed?.label;
-  const why =
-    claim === "no_workers"
-      ? "no live worker"
-      : needed !== undefined
-        ? `needs label ${plain(needed)}`
-        : unclaimed?.queue !== undefined
-          ? `needs a worker for queue ${plain(unclaimed.queue)}`
-          : "needs a worker with this definition";
   const where = queue === undefined ? "" : `, in ${plain(queue)}`;
   const since = oldestAt === undefined ? "" : `, oldest ${formatMs(Math.max(0, now - oldestAt))}`;
   return `${reachesMaxCount([pending]) ? `${count}+ ${several}` : pluralize(count, one, several)} ${of}: ${why}${where}${since}`;
 }
 
 /** There may be more than was counted. */
-function reachesMaxCount(rows: readonly PendingWork[]): boolean {
+function reachesMaxCount(rows: readonly ExplainedBacklog[]): boolean {
   return rows.some(({ count }) => count >= MAX_COUNT);
 }
 

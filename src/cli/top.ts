@@ -7,7 +7,7 @@ import { RepriseError, systemTimers, toMs, type Duration } from "../base/index.t
 import { shownUrl } from "../stores/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { withStore } from "./open-store.ts";
+import { withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { onInterrupt } from "./signals.ts";
@@ -22,7 +22,7 @@ export interface TopOptions extends GlobalOptions {
 export async function top(options: TopOptions): Promise<number> {
   const everyMs = Math.max(100, toMs(options.interval, "--interval"));
   const title = shownUrl(options.store);
-  return withStore(options.store, async (store) => {
+  return withStoreToRead(options.store, async (store) => {
     if (options.once === true) {
       await show(await readSnapshot(store), title, options.json);
       return EXIT.ok;
@@ -40,7 +40,7 @@ async function show(snapshot: Snapshot, title: string, json: boolean): Promise<v
 
 /** For pipes and files: prints one snapshot after the other. */
 async function repeat(store: Store, everyMs: number, title: string, json: boolean): Promise<number> {
-  onInterrupt({ isUsualEnd: true, announce: () => {}, cleanUp: async () => {} });
+  onInterrupt({ announce: () => {}, cleanUp: async () => {} });
   for (;;) {
     await show(await readSnapshot(store), title, json);
     if (!json) await print("");
@@ -50,7 +50,7 @@ async function repeat(store: Store, everyMs: number, title: string, json: boolea
 
 async function watch(store: Store, everyMs: number, title: string): Promise<number> {
   const screen = new FullScreen();
-  onInterrupt({ isUsualEnd: true, announce: () => {}, cleanUp: async () => screen.close() });
+  onInterrupt({ announce: () => {}, cleanUp: async () => screen.close() });
   screen.open();
   try {
     let last: Snapshot | undefined;

@@ -13,21 +13,20 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { FlowReader, isCompletedItem, readFlowRun, rowsOf } from "./flow-run.ts";
-import { flowJson, flowWaitLines, openNodeLines } from "./flow-view.ts";
+import { flowJson, openNodeLines } from "./flow-view.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { eachEntry, currentStateOf } from "./graph-run.ts";
 import { graphJson, currentStepLines } from "./graph-view.ts";
-import { readRunLeases, type RunLeases } from "./run-leases.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson, type Paint } from "./output.ts";
-import { headLines, statusText, titleLine, errorLines, waitLines } from "./run-view.ts";
-import { readUnclaimable, unclaimableText } from "./pending-work.ts";
+import { headLines, statusText, titleLine, errorLines } from "./run-view.ts";
+import { explanationTexts } from "./explanation.ts";
 import { omitMiddle, showJson } from "./show.ts";
 import { entryJson, findRunError } from "./run-format.ts";
 import { DEFAULT_NODES, endsOf, flowTrouble } from "./show-flow.ts";
 import { readLastSteps } from "./show-graph.ts";
-import { nodeOf, stepsOf } from "./steps.ts";
+import { explain, stepsOf } from "../explain/index.ts";
 import { clip } from "./text.ts";
 import { nameWidthOf, offsetOf, renderLine, TimelineReader } from "./timeline.ts";
 
@@ -97,19 +96,14 @@ async function finish(
 async function statusLines(store: Store, record: RunRecord, follower: RunFollower): Promise<string[]> {
   const now = store.now();
   const bare = (_style: unknown, text: string): string => text;
-  const leases = await readRunLeases(store, record);
-  const waits =
-    record.kind === "flow"
-      ? await follower.flowLines(store, record, leases)
-      : follower.waits(record, now, bare, leases);
+  const nodes = record.kind === "flow" ? await follower.flowLines(store, record) : follower.nodeLines(record, bare);
+  const waits = [...explanationTexts(await explain(store, record)), ...nodes];
   const more = waits.length - MAX_WAITS;
-  const unclaimable = await readUnclaimable(store, record, stepsOf(follower.entries));
   return [
     "",
     statusText(record, now, bare, record.status),
     ...waits.slice(0, MAX_WAITS).map((line) => `  ${line}`),
     ...(more > 0 ? [`  … and ${more} more`] : []),
-    ...unclaimable.map(unclaimableText),
   ];
 }
 
@@ -154,20 +148,17 @@ class RunFollower {
     } else this.entries.push(entry);
   }
 
-  waits(record: RunRecord, now: number, painted: Paint, leases: RunLeases | undefined): readonly string[] {
-    const nodes =
-      this.#step === undefined
-        ? []
-        : currentStepLines(record, currentStateOf(record, this.#step, this.entries), now, painted);
-    const own = stepsOf(this.entries).filter(({ kind, command }) => kind !== "node" && nodeOf(command) === undefined);
-    return [...waitLines(record, own, now, { painted, hasNodeLines: nodes.length > 0, leases }), ...nodes];
+  nodeLines(record: RunRecord, painted: Paint): readonly string[] {
+    return this.#step === undefined
+      ? []
+      : currentStepLines(record, currentStateOf(record, this.#step, this.entries), painted);
   }
 
   /** The open nodes of a flow, with counts. */
-  async flowLines(store: Store, record: RunRecord, leases: RunLeases | undefined): Promise<readonly string[]> {
+  async flowLines(store: Store, record: RunRecord): Promise<readonly string[]> {
     const reader = (this.#flow = await this.#effectiveReader(store, record));
     const rows = await rowsOf(store, record, reader, await store.readReadiness(record.run));
-    return [...flowWaitLines(record, rows, store.now(), leases), ...openNodeLines({ record, rows })];
+    return openNodeLines({ record, rows });
   }
 
   /** Reads the journal again after a retry made entries void. */

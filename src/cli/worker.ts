@@ -56,7 +56,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     },
   });
   onInterrupt({
-    isUsualEnd: true,
+    isService: true,
     announce: () => log.event("worker.stopping", STOPPING, {}),
     cleanUp: async () => {
       await engine.close({ grace: options.grace });

@@ -4,7 +4,13 @@
 // abort.A2. After a wait has ended, for whatever reason, the signal has no listener of it.
 
 import { inspect } from "node:util";
-import { RepriseError } from "../base/index.ts";
+import { checkOptionNames, RepriseError } from "../base/index.ts";
+
+/** Options of a call that waits for the store. */
+export interface WaitOptions {
+  /** Ends the wait and rejects with the signal's reason. What was sent to the store may still happen. */
+  signal?: AbortSignal;
+}
 
 /** Refuses anything that is not an AbortSignal. */
 export function checkSignal(signal: unknown, what: string): AbortSignal | undefined {
@@ -31,6 +37,46 @@ export function unlessAborted<T>(signal: AbortSignal | undefined, work: Promise<
     if (signal.aborted) reject(signal.reason as Error);
     work.then(resolve, reject).finally(release);
   });
+}
+
+/** Starts no work if the signal is aborted; ends the wait for it when the signal aborts. */
+export async function abortable<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  signal?.throwIfAborted();
+  return unlessAborted(signal, work());
+}
+
+/** `abortable` for a call that has no other options. */
+export async function waitFor<T>(
+  options: WaitOptions | undefined = {},
+  what: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  return abortable(waitSignal(options, what), work);
+}
+
+/** The signal of a call that has no other options. */
+export function waitSignal(options: WaitOptions | undefined = {}, what: string): AbortSignal | undefined {
+  checkOptionNames(options, ["signal"], what);
+  return checkSignal(options.signal, what);
+}
+
+/** Opens something that has to be closed. What opens after the signal has aborted is closed at once. */
+export async function openUnlessAborted<T extends { close(): Promise<void> }>(
+  signal: AbortSignal | undefined,
+  open: () => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted();
+  const opening = open();
+  try {
+    return await unlessAborted(signal, opening);
+  } catch (error) {
+    if (signal?.aborted === true)
+      opening.then(
+        (late) => late.close().catch(() => {}),
+        () => {},
+      );
+    throw error;
+  }
 }
 
 /**

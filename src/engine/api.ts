@@ -5,19 +5,23 @@ import type {
   AnyTask,
   Args,
   Definition,
+  DefinitionKind,
   InputOf,
   Logger,
+  LogLevel,
   PayloadOf,
   PortNames,
   PortsOf,
   Queue,
   QueueOptions,
   RedactOptions,
+  Retention,
   RunStatus,
 } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { OutboxHandler } from "../worker/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
+import type { WaitOptions } from "./abort.ts";
 import type { Limits } from "./limits.ts";
 import type { Run, RunInfo } from "./run-api.ts";
 import type { ScheduleHandle, ScheduleInfo, ScheduleInput, ScheduleOptions } from "./schedule-api.ts";
@@ -26,7 +30,7 @@ export type * from "./run-api.ts";
 export type * from "./schedule-api.ts";
 
 /** Options of `engine.start`. */
-export interface StartOptions {
+export interface StartOptions extends WaitOptions {
   /** A start with the same id and input returns the same run; with another input it is refused. */
   id?: string;
   /** Tags to find the run by: `engine.list({ tag })`. */
@@ -81,15 +85,18 @@ export interface QueueInfo {
 export interface QueueHandle {
   readonly name: string;
   /** Workers claim no more work from the queue; work in progress continues. */
-  pause(): Promise<void>;
+  pause(options?: WaitOptions): Promise<void>;
   /** Workers claim work from the queue again. */
-  resume(): Promise<void>;
+  resume(options?: WaitOptions): Promise<void>;
   /**
    * Replaces all limits of the queue, for all workers at once, until an engine that declares other limits starts. A limit
    * that is left out is removed: spread `limits` of `engine.findQueue` to keep the others.
    */
-  limit(limits: QueueOptions): Promise<void>;
+  limit(limits: QueueOptions, options?: WaitOptions): Promise<void>;
 }
+
+/** A moment: a date, or a duration before now. */
+export type TimeOrAge = Date | Duration;
 
 /** Selects the runs of `engine.list` and `engine.bulk`. */
 export interface RunFilter {
@@ -97,12 +104,57 @@ export interface RunFilter {
   definition?: string;
   /** A status, or several; default: every status. */
   status?: RunStatus | readonly RunStatus[];
-  /** A tag of the run. */
-  tag?: string;
+  /** The kind of its definition. */
+  kind?: DefinitionKind;
+  /** A tag of the run, or several: all of them. */
+  tag?: string | readonly string[];
+  /** Selects runs that were created at this time or later: a date, or an age such as `"1 hour"`. */
+  createdAfter?: TimeOrAge;
+  /** Selects runs that were created before this time. */
+  createdBefore?: TimeOrAge;
+  /** Selects runs that ended at this time or later. */
+  endedAfter?: TimeOrAge;
+  /** Selects runs that ended before this time. */
+  endedBefore?: TimeOrAge;
+  /** The `code` of the error that a failed run ended with, or its name if it has no code: `"TypeError"`. */
+  errorCode?: string;
+  /** A part of the run's id, with the same case. */
+  idContains?: string;
+  /** The id of a run: selects the runs that it started as children. */
+  parent?: string;
   /** The id of a run: selects only runs older than that one. */
   after?: string;
   /** At most this many runs. */
   limit?: number;
+}
+
+/** Selects the promises of `engine.promises`. */
+export interface OpenPromiseFilter {
+  /** The name of a port. */
+  name?: string;
+  /** The name of a definition. */
+  definition?: string;
+  /** The `cursor` of a promise: continues the list after that one. */
+  after?: string;
+  /** At most this many promises. */
+  limit?: number;
+}
+
+/** A promise that a live run waits for, as `engine.promises` lists it. */
+export interface OpenPromiseInfo {
+  readonly runId: string;
+  /** The name of the run's definition. */
+  readonly definition: string;
+  /** The name of its port. */
+  readonly name: string;
+  readonly key?: string;
+  /** What the code shows to the person who decides. */
+  readonly show?: unknown;
+  readonly createdAt: Date;
+  /** When the wait times out. */
+  readonly deadline?: Date;
+  /** Its position in the list. */
+  readonly cursor: string;
 }
 
 /** What `engine.bulk` can do to every run that a filter selects. */
@@ -112,7 +164,7 @@ export type BulkAction = "cancel" | "pause" | "resume" | "retry" | "terminate";
 export interface BulkOptions {
   /** Called after each page of runs with the counts so far. */
   onProgress?: (done: BulkReport) => void;
-  /** Stops after the page in progress and rejects with the signal's reason. */
+  /** Ends the wait and rejects with the signal's reason. The action may still be applied to the page in progress. */
   signal?: AbortSignal;
 }
 
@@ -122,6 +174,30 @@ export interface BulkReport {
   readonly count: number;
   /** Runs the action does not apply to, such as runs that have ended. */
   readonly skipped: number;
+}
+
+/** Options of `engine.close`, `engine.drain` and `client.close`. */
+export interface CloseOptions extends WaitOptions {
+  /** How long work in progress may take to finish. */
+  grace?: Duration;
+}
+
+/** Options of `engine.prune`. */
+export interface PruneOptions {
+  /** Deletes runs that ended longer ago than this. */
+  olderThan: Duration;
+  /** Counts the runs and deletes nothing. */
+  dryRun?: boolean;
+  /** Called from time to time with how much of the store was read; the last call may have less than `total`. */
+  onProgress?: (done: number, total: number) => void;
+  /** Stops after the batch in progress and rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** What `engine.prune` and `run.delete` did. */
+export interface DeleteReport {
+  /** How many runs were deleted, children included. */
+  readonly runs: number;
 }
 
 /** The definition that a caller passes as a value or by its name. */
@@ -147,11 +223,37 @@ export interface Client<Defs extends Definition = Definition> extends AsyncDispo
   /** Returns the handle of a run without reading the store; the run may be started later. */
   get<W extends Defs | Defs["name"]>(what: W, id: string): Run<Picked<Defs, W>>;
   /** Reads a run's status and facts; `undefined` if there is no such run. */
-  find(id: string): Promise<RunInfo | undefined>;
+  find(id: string, options?: WaitOptions): Promise<RunInfo | undefined>;
   /** Iterates over the runs that a filter selects, newest first. */
-  list(filter?: RunFilter): AsyncIterable<RunInfo>;
+  list(filter?: RunFilter, options?: WaitOptions): AsyncIterable<RunInfo>;
+  /**
+   * Iterates over the promises that live runs wait for, of the oldest runs first.
+   *
+   * @example
+   * ```ts
+   * import type { Client } from "reprise";
+   * async function printInbox(client: Client): Promise<void> {
+   *   for await (const { runId, name, key, show } of client.promises({ definition: "release" })) console.log(runId, name, key, show);
+   * }
+   * ```
+   */
+  promises(filter?: OpenPromiseFilter, options?: WaitOptions): AsyncIterable<OpenPromiseInfo>;
   /** Applies an action to every run that a filter selects; runs it does not apply to are skipped. */
   bulk(action: BulkAction, filter: RunFilter, options?: BulkOptions): Promise<BulkReport>;
+  /**
+   * Deletes runs that ended long ago, with their journals and children, in small batches. A run stays while a run of its
+   * family lives or is younger, while it has messages to deliver, and while a fork of it exists.
+   *
+   * @example
+   * ```ts
+   * import type { Client } from "reprise";
+   * async function pruneMonthly(client: Client): Promise<void> {
+   *   const { runs } = await client.prune({ olderThan: "30 days" });
+   *   console.log(`deleted ${runs} runs`);
+   * }
+   * ```
+   */
+  prune(options: PruneOptions): Promise<DeleteReport>;
   /**
    * Creates a schedule, or updates the one with this name. A schedule whose timing stays the same keeps its next time.
    *
@@ -167,22 +269,25 @@ export interface Client<Defs extends Definition = Definition> extends AsyncDispo
     name: string,
     what: W,
     input: ScheduleInput<InputOf<Picked<Defs, W>>>,
-    options: ScheduleOptions,
+    options: ScheduleOptions & WaitOptions,
   ): Promise<ScheduleHandle>;
   /** Returns the handle of a schedule without reading the store. */
   getSchedule(name: string): ScheduleHandle;
   /** Reads a schedule's options, its next time and its last run; `undefined` if there is no such schedule. */
-  findSchedule(name: string): Promise<ScheduleInfo | undefined>;
+  findSchedule(name: string, options?: WaitOptions): Promise<ScheduleInfo | undefined>;
   /** Iterates over every schedule of the store, by name. */
-  listSchedules(): AsyncIterable<ScheduleInfo>;
+  listSchedules(options?: WaitOptions): AsyncIterable<ScheduleInfo>;
   /** Returns the handle of a queue without reading the store. */
   getQueue(queue: Queue | string): QueueHandle;
   /** Reads a queue's limits and how much work it holds; `undefined` if the store has no such queue. */
-  findQueue(queue: Queue | string): Promise<QueueInfo | undefined>;
+  findQueue(queue: Queue | string, options?: WaitOptions): Promise<QueueInfo | undefined>;
   /** Iterates over every queue of the store, the default queue first. */
-  listQueues(): AsyncIterable<QueueInfo>;
-  /** Waits for work in progress, at most `grace` (default 10 seconds), and closes the store. */
-  close(options?: { grace?: Duration }): Promise<void>;
+  listQueues(options?: WaitOptions): AsyncIterable<QueueInfo>;
+  /**
+   * Waits for work in progress, at most `grace` (default 10 seconds), and closes the store. An aborted `signal` ends only the
+   * wait: the process continues to close.
+   */
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /**
@@ -198,7 +303,7 @@ export interface Client<Defs extends Definition = Definition> extends AsyncDispo
  */
 export interface Engine<Defs extends Definition = Definition> extends Client<Defs> {
   /** Starts no new work, waits at most `grace` (default 30 seconds) for work in progress, and releases the rest. */
-  drain(options?: { grace?: Duration }): Promise<void>;
+  drain(options?: CloseOptions): Promise<void>;
 }
 
 /** How the worker of an engine executes runs. */
@@ -228,6 +333,11 @@ export interface ClientOptions<Defs> {
   definitions: readonly Defs[];
   /** `"full"` (default), or `"relaxed"`, which may lose the last commits in a power failure but keeps their order. */
   durability?: "full" | "relaxed";
+  /**
+   * Names the deployed code: a commit, or the digest of an image. The row of every run that this process starts or moves records
+   * it (`run.info().runtimes`). Default: not recorded.
+   */
+  code?: string;
   /** Limits below the maximum of the store. */
   limits?: Limits;
   /** Encodes payloads before they are stored, such as `aesGcm({ keys, current })`; default: they are stored as they are. */
@@ -239,8 +349,13 @@ export interface ClientOptions<Defs> {
    * warning once per place (`"warn"`), or nothing (`"off"`). Default: `"error"`, and `"off"` with NODE_ENV=production.
    */
   guard?: GuardMode;
-  /** Receives the lines of `ctx.log` and of the engine; default: one line each on standard error. */
-  logger?: Logger;
+  /**
+   * Receives the lines of `ctx.log` and of the engine. A level writes the lines of that level and above to standard error;
+   * default `"info"`. `false` drops all lines.
+   */
+  logger?: Logger | LogLevel | false;
+  /** Ends the wait for the store to open; no effect afterwards. */
+  signal?: AbortSignal;
 }
 
 /** Options of `createEngine`. */
@@ -252,6 +367,8 @@ export interface EngineOptions<Defs> extends ClientOptions<Defs> {
    * the messages of one run in order. Pass `dedupKey` to the receiver, so that it recognizes a repeated message.
    */
   outbox?: Readonly<Record<string, OutboxHandler>>;
+  /** How long ended runs of definitions without a `retention` of their own are kept. Default: until they are pruned. */
+  retention?: Retention;
 }
 
 /** The definitions among workflows, graphs, flows and tasks. */

@@ -41,7 +41,7 @@ export function checkScheduleName(name: unknown): string {
 export function checkSchedule(options: unknown, now: EpochMs): CheckedSchedule {
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `schedule: expected an object of options, got ${String(options)}.`);
-  checkOptionNames(options, ["cron", "every", "timeZone", "overlap", "catchUp", "jitter"], "schedule");
+  checkOptionNames(options, ["cron", "every", "timeZone", "overlap", "catchUp", "jitter", "signal"], "schedule");
   const given: ScheduleOptions = options;
   const timing = checkTiming(given, now);
   const overlap = checkChoice("overlap", given.overlap ?? "skip", OVERLAPS);

@@ -4,15 +4,7 @@
 // client-core.N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
 // client-core.N3. After `close` every call is refused with ENGINE_CLOSED; a second `close` waits for the first.
 
-import {
-  checkOptionNames,
-  checkRunId,
-  RepriseError,
-  toMs,
-  type Duration,
-  type Random,
-  type Timers,
-} from "../base/index.ts";
+import { checkOptionNames, checkRunId, RepriseError, toMs, type Random, type Timers } from "../base/index.ts";
 import {
   registerSecrets,
   type Definition,
@@ -32,6 +24,11 @@ import type {
   BulkOptions,
   BulkReport,
   Client,
+  CloseOptions,
+  DeleteReport,
+  PruneOptions,
+  OpenPromiseFilter,
+  OpenPromiseInfo,
   RunFilter,
   QueueHandle,
   QueueInfo,
@@ -40,14 +37,27 @@ import type {
   ScheduleHandle,
   ScheduleInfo,
   ScheduleOptions,
+  StartOptions,
 } from "./api.ts";
+import {
+  abortable,
+  AbortableGenerator,
+  checkSignal,
+  unlessAborted,
+  waitFor,
+  waitSignal,
+  type WaitOptions,
+} from "./abort.ts";
 import { checkBulk, controlRuns } from "./bulk.ts";
 import { checkScheduleName } from "./check-schedule.ts";
+import { pruneRuns } from "./delete-runs.ts";
+import { listPromises } from "./list-promises.ts";
 import { listPages } from "./run-pages.ts";
 import { checkQueueName, queueHandle, queueInfoOf } from "./queue-handle.ts";
 import { ResultWaiters } from "./result-waiters.ts";
 import type { Scratch } from "./resume-replay.ts";
-import { readInfo, RunHandle, settleIfEnded, type RunHandleHost } from "./run-handle.ts";
+import { readInfo } from "./read-info.ts";
+import { RunHandle, settleIfEnded, type RunHandleHost } from "./run-handle.ts";
 import { listedInfoOf } from "./run-info.ts";
 import { RunWatchers } from "./run-watchers.ts";
 import { findSchedule, listSchedules, putSchedule, StoredSchedule, type SchedulesHost } from "./schedule-handle.ts";
@@ -205,7 +215,8 @@ export class ClientCore implements Client {
     if (this.#drained !== undefined)
       throw new RepriseError("ENGINE_CLOSED", `The ${this.#parts.kind} is draining and starts no new runs.`);
     const body = this.#parts.registry.getWorkflow(nameOf(what, "start(definition, input, { id })"), versionOf(what));
-    const record = await startRun(this.#handleHost, body, args[0], args[1]);
+    const signal = checkSignal((args[1] as StartOptions | undefined)?.signal, "start");
+    const record = await abortable(signal, () => startRun(this.#handleHost, body, args[0], args[1]));
     return new RunHandle(this.#handleHost, body, record.id, record);
   };
 
@@ -218,22 +229,43 @@ export class ClientCore implements Client {
     );
   };
 
-  async find(id: string): Promise<RunInfo | undefined> {
-    this.#checkOpen();
-    const record = await this.#parts.store.findRun(checkRunId(id));
-    return record && readInfo(this.#handleHost, record);
+  find(id: string, options?: WaitOptions): Promise<RunInfo | undefined> {
+    return waitFor(options, "find", async () => {
+      this.#checkOpen();
+      const record = await this.#parts.store.findRun(checkRunId(id));
+      return record && readInfo(this.#handleHost, record);
+    });
   }
 
-  async *list(filter: RunFilter = {}): AsyncIterable<RunInfo> {
+  list(filter: RunFilter = {}, options?: WaitOptions): AsyncIterable<RunInfo> {
+    return new AbortableGenerator(waitSignal(options, "list"), () => this.#list(filter));
+  }
+
+  async *#list(filter: RunFilter): AsyncGenerator<RunInfo, void, undefined> {
     this.#checkOpen();
     for await (const page of listPages(this.#parts.store, filter))
       for (const record of page) yield listedInfoOf(record);
   }
 
+  promises(filter: OpenPromiseFilter = {}, options?: WaitOptions): AsyncIterable<OpenPromiseInfo> {
+    return new AbortableGenerator(waitSignal(options, "promises"), () => this.#promises(filter));
+  }
+
+  async *#promises(filter: OpenPromiseFilter): AsyncGenerator<OpenPromiseInfo, void, undefined> {
+    this.#checkOpen();
+    yield* listPromises(this.#parts.store, filter);
+  }
+
   async bulk(action: BulkAction, filter: RunFilter, options: BulkOptions = {}): Promise<BulkReport> {
     const checked = checkBulk(action, options);
     this.#checkOpen();
-    return controlRuns(this.#handleHost, checked, listPages(this.#parts.store, filter), options);
+    const work = controlRuns(this.#handleHost, checked, listPages(this.#parts.store, filter), options);
+    return unlessAborted(options.signal, work);
+  }
+
+  async prune(options: PruneOptions): Promise<DeleteReport> {
+    this.#checkOpen();
+    return pruneRuns(this.#parts.store, options);
   }
 
   // ── schedules ──
@@ -242,11 +274,12 @@ export class ClientCore implements Client {
     name: string,
     what: Definition | string,
     input: unknown,
-    options: ScheduleOptions,
+    options: ScheduleOptions & WaitOptions,
   ): Promise<ScheduleHandle> => {
     this.#checkOpen();
     const body = this.#parts.registry.getWorkflow(nameOf(what, "schedule(name, definition, input, { cron })"));
-    return putSchedule(this.#schedulesHost, name, body, input, options);
+    const signal = checkSignal((options as WaitOptions | undefined)?.signal, "schedule");
+    return abortable(signal, () => putSchedule(this.#schedulesHost, name, body, input, options));
   };
 
   getSchedule(name: string): ScheduleHandle {
@@ -254,12 +287,12 @@ export class ClientCore implements Client {
     return new StoredSchedule(this.#schedulesHost, checkScheduleName(name));
   }
 
-  findSchedule(name: string): Promise<ScheduleInfo | undefined> {
-    return findSchedule(this.#schedulesHost, name);
+  findSchedule(name: string, options?: WaitOptions): Promise<ScheduleInfo | undefined> {
+    return waitFor(options, "findSchedule", () => findSchedule(this.#schedulesHost, name));
   }
 
-  listSchedules(): AsyncIterable<ScheduleInfo> {
-    return listSchedules(this.#schedulesHost);
+  listSchedules(options?: WaitOptions): AsyncIterable<ScheduleInfo> {
+    return new AbortableGenerator(waitSignal(options, "listSchedules"), () => listSchedules(this.#schedulesHost));
   }
 
   // ── queues ──
@@ -269,23 +302,29 @@ export class ClientCore implements Client {
     return queueHandle(this.#port, () => this.#checkOpen(), queue);
   }
 
-  async findQueue(queue: Queue | string): Promise<QueueInfo | undefined> {
-    this.#checkOpen();
-    const name = checkQueueName(queue);
-    const state = (await this.#parts.store.listQueues()).find((one) => one.name === name);
-    return state && queueInfoOf(state);
+  findQueue(queue: Queue | string, options?: WaitOptions): Promise<QueueInfo | undefined> {
+    return waitFor(options, "findQueue", async () => {
+      this.#checkOpen();
+      const name = checkQueueName(queue);
+      const state = (await this.#parts.store.listQueues()).find((one) => one.name === name);
+      return state && queueInfoOf(state);
+    });
   }
 
-  async *listQueues(): AsyncIterable<QueueInfo> {
+  listQueues(options?: WaitOptions): AsyncIterable<QueueInfo> {
+    return new AbortableGenerator(waitSignal(options, "listQueues"), () => this.#listQueues());
+  }
+
+  async *#listQueues(): AsyncGenerator<QueueInfo, void, undefined> {
     this.#checkOpen();
     for (const state of await this.#parts.store.listQueues()) yield queueInfoOf(state);
   }
 
   // ── the end ──
 
-  protected drainOnce(graceMs: number): Promise<void> {
+  protected drainOnce(graceMs: number, signal: AbortSignal | undefined): Promise<void> {
     this.#checkOpen();
-    return this.#drain(graceMs);
+    return abortable(signal, () => this.#drain(graceMs));
   }
 
   #drain(graceMs: number): Promise<void> {
@@ -297,11 +336,12 @@ export class ClientCore implements Client {
     return this.#drained;
   }
 
-  close(options: { grace?: Duration } = {}): Promise<void> {
-    checkOptionNames(options, ["grace"], "close");
+  close(options: CloseOptions = {}): Promise<void> {
+    checkOptionNames(options, ["grace", "signal"], "close");
     const graceMs = options.grace === undefined ? CLOSE_MS : toMs(options.grace, "close: grace");
+    const signal = checkSignal(options.signal, "close");
     this.#closing ??= this.#close(graceMs);
-    return this.#closing;
+    return unlessAborted(signal, this.#closing);
   }
 
   /** Also when the store fails: after this nothing keeps the process alive. */

@@ -60,7 +60,8 @@ export class ClientWriter implements WorkerPort {
   async start(): Promise<void> {
     const { store, registry } = this.#parts;
     store.onHistoryBreak?.((change) => this.#onHistoryBreak(change));
-    await store.write(registry.queueDeclarations());
+    // A client that only reads runs, or reads those of a mirror, declares no queue.
+    if (store.isReadOnly !== true && store.mirrorOf === undefined) await store.write(registry.queueDeclarations());
     this.#poller.start();
   }
 
@@ -162,6 +163,7 @@ export class ClientWriter implements WorkerPort {
   onPaused(): void {}
   onResumed(): void {}
   onRetried(): void {}
+  onMigrated(): void {}
 
   claimEagerly(): undefined {
     return undefined;

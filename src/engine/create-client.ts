@@ -2,6 +2,7 @@
 
 import { systemClock } from "../base/index.ts";
 import type { AnyTask, Definition } from "../kernel/index.ts";
+import { openUnlessAborted } from "./abort.ts";
 import type { Client, ClientOptions, DefinitionsIn } from "./api.ts";
 import { ClientCore } from "./client-core.ts";
 import { ClientWriter } from "./client-writer.ts";
@@ -22,19 +23,22 @@ import { checkClientOptions } from "./engine-options.ts";
 export async function createClient<const Defs extends Definition | AnyTask>(
   options: ClientOptions<Defs>,
 ): Promise<Client<DefinitionsIn<Defs>>> {
-  const { source, durability, codec, parts } = checkClientOptions(options, "createClient");
+  const { source, durability, codec, parts, signal } = checkClientOptions(options, "createClient");
   const { timers, random, registry, polls } = parts;
-  const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
-  const client = new ClientCore(
-    { ...parts, store, kind: "client" },
-    (events) => new ClientWriter({ store, timers, registry, polls }, events),
-  );
-  try {
-    await client.begin();
-  } catch (error) {
-    client.crash();
-    await store.close();
-    throw error;
-  }
-  return client as unknown as Client<DefinitionsIn<Defs>>;
+  const open = async (): Promise<ClientCore> => {
+    const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
+    const client = new ClientCore(
+      { ...parts, store, kind: "client" },
+      (events) => new ClientWriter({ store, timers, registry, polls }, events),
+    );
+    try {
+      await client.begin();
+    } catch (error) {
+      client.crash();
+      await store.close();
+      throw error;
+    }
+    return client;
+  };
+  return (await openUnlessAborted(signal, open)) as unknown as Client<DefinitionsIn<Defs>>;
 }

@@ -2,7 +2,8 @@
 
 import { hostname } from "node:os";
 import { checkOptionNames, RepriseError, systemClock, toMs } from "../base/index.ts";
-import { Labels, type AnyTask, type Definition } from "../kernel/index.ts";
+import { Labels, type AnyTask, type Definition, checkRetention } from "../kernel/index.ts";
+import { openUnlessAborted } from "./abort.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
 import type { EngineCore } from "./engine.ts";
 import {
@@ -48,13 +49,18 @@ export function loadEngineCore(): Promise<{ readonly EngineCore: typeof EngineCo
 export async function createEngine<const Defs extends Definition | AnyTask>(
   options: EngineOptions<Defs>,
 ): Promise<Engine<DefinitionsIn<Defs>>> {
-  const { source, durability, codec, parts } = checkClientOptions(options, "createEngine", ["outbox", "worker"]);
+  const { source, durability, codec, parts, signal } = checkClientOptions(options, "createEngine", [
+    "outbox",
+    "retention",
+    "worker",
+  ]);
   const settings = checkWorker(options.worker);
   const workerParts = {
     name: `${hostname()}/${process.pid}`,
     host: hostname(),
     pid: process.pid,
     outbox: checkOutbox(options.outbox),
+    retention: options.retention === undefined ? undefined : checkRetention(options.retention, "createEngine"),
     works: true,
     concurrency: checkConcurrency(settings.concurrency ?? DEFAULT_CONCURRENCY),
     leaseMs: checkLease(settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease")),
@@ -64,15 +70,18 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     determinism: defaultDeterminism(),
   } as const;
   const { timers, random } = parts;
-  const { EngineCore: Core } = await loadEngineCore();
-  const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
-  const engine = new Core({ ...parts, ...workerParts, store });
-  try {
-    await engine.begin();
-  } catch (error) {
-    engine.crash();
-    await store.close();
-    throw error;
-  }
-  return engine as unknown as Engine<DefinitionsIn<Defs>>;
+  const open = async (): Promise<EngineCore> => {
+    const { EngineCore: Core } = await loadEngineCore();
+    const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
+    const engine = new Core({ ...parts, ...workerParts, store });
+    try {
+      await engine.begin();
+    } catch (error) {
+      engine.crash();
+      await store.close();
+      throw error;
+    }
+    return engine;
+  };
+  return (await openUnlessAborted(signal, open)) as unknown as Engine<DefinitionsIn<Defs>>;
 }

@@ -1,4 +1,4 @@
-// Diff: compares two runs step by step, from the first step after which they differ.
+// Diff: compares two runs, from the first difference on: a graph step by step, a workflow by command, a flow by node.
 //
 // diff-runs.D1. Steps that both runs share, because one was forked from the other or both from a third, are not read.
 // diff-runs.D2. A step is compared by its state, channel by channel, and by the nodes that run next. Keys contain the run's
@@ -7,6 +7,10 @@
 import { inspect } from "node:util";
 import { checkOptionNames, decode, encode, RepriseError } from "../base/index.ts";
 import type { ChannelTexts, RunRecord, Store, FrontierItemData } from "../kernel/index.ts";
+import type { WaitOptions } from "./abort.ts";
+import { diffCommands, type WorkflowDiff } from "./diff-commands.ts";
+import { diffNodes, type FlowDiff } from "./diff-nodes.ts";
+import type { FlowBody } from "../flow/index.ts";
 import { readLineage, type Lineage } from "./lineage.ts";
 import { readSteps, type CommittedStep } from "./run-checkpoints.ts";
 
@@ -25,7 +29,7 @@ export interface StepDiff {
   /** The nodes that run next, if they differ. */
   readonly next?: { readonly here?: readonly string[]; readonly there?: readonly string[] };
 }
-/** How two runs differ, as `run.diff` returns it. */
+/** How two runs of a graph differ, as `run.diff` returns it. */
 export interface RunDiff {
   /** The first step after which they differ; undefined if they do not. */
   readonly firstDivergence: number | undefined;
@@ -35,23 +39,50 @@ export interface RunDiff {
   readonly more: boolean;
 }
 /** Options of `run.diff`. */
-export interface DiffOptions {
-  /** At most this many steps that differ; default 100. */
+export interface DiffOptions extends WaitOptions {
+  /** At most this many steps, commands or nodes that differ; default 100. */
   limit?: number;
 }
 
 const LIMIT = 100;
+
+/** What `run.diff` returns for a definition. Of a run whose kind is not known, `"steps" in diff` tells a graph. */
+export type RunDiffOf<D> = D extends { readonly kind: "graph" }
+  ? RunDiff
+  : D extends { readonly kind: "flow" }
+    ? FlowDiff
+    : D extends { readonly kind: "workflow" }
+      ? WorkflowDiff
+      : RunDiff | WorkflowDiff | FlowDiff;
 
 export interface Side {
   readonly store: Store;
   readonly record: RunRecord;
 }
 
-export async function diffRuns(here: Side, there: Side, options: DiffOptions = {}): Promise<RunDiff> {
-  checkOptionNames(options, ["limit"], "diff");
+/** `findFlow`: the definition of a flow, if this process has it. */
+export async function diffRuns(
+  here: Side,
+  there: Side,
+  options: DiffOptions = {},
+  findFlow: (record: RunRecord) => FlowBody | undefined,
+): Promise<RunDiff | WorkflowDiff | FlowDiff> {
+  checkOptionNames(options, ["limit", "signal"], "diff");
   const { limit = LIMIT } = options;
   if (!Number.isSafeInteger(limit) || limit < 1)
     throw new RepriseError("BAD_OPTIONS", `diff: expected a limit of 1 or more, got ${inspect(limit)}.`);
+  const { kind, definition, id } = here.record;
+  if (there.record.definition !== definition)
+    throw new RepriseError(
+      "USAGE",
+      `Run ${id} is a run of ${definition}, run ${there.record.id} of ${there.record.definition}. Only runs of the same definition can be compared.`,
+    );
+  if (kind === "workflow" && there.record.kind === kind) return diffCommands(here, there, limit);
+  if (kind === "flow" && there.record.kind === kind) return diffNodes(here, there, limit, findFlow(here.record));
+  return diffSteps(here, there, limit);
+}
+
+async function diffSteps(here: Side, there: Side, limit: number): Promise<RunDiff> {
   const lineages = await Promise.all([readLineage(here.store, here.record), readLineage(there.store, there.record)]);
   const shared = here.store === there.store ? sharedUpTo(...lineages) : -1;
   const steps: StepDiff[] = [];

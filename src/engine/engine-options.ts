@@ -1,24 +1,46 @@
 // Options of createEngine and createClient, checked before a store is opened.
 
 import { inspect } from "node:util";
-import { checkCodec, checkName, checkOptionNames, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
-import { checkRedact, type AnyTask, type Definition, type Logger, type Queue } from "../kernel/index.ts";
+import {
+  checkCodec,
+  checkName,
+  checkOptionNames,
+  ENGINE_NAME,
+  RepriseError,
+  requireRealTime,
+  systemRandom,
+  systemTimers,
+} from "../base/index.ts";
+import { checkRedact, type AnyTask, type Definition, type Queue, type Runtime } from "../kernel/index.ts";
 import { Registry } from "../process/index.ts";
 import { storeOf } from "../stores/index.ts";
 import type { OutboxHandler } from "../worker/index.ts";
 import type { Determinism, GuardMode } from "../workflow/index.ts";
 import type { ClientOptions } from "./api.ts";
+import { checkSignal } from "./abort.ts";
 import { checkLimits } from "./limits.ts";
-import { stderrLogger } from "./logger.ts";
+import { checkLogger } from "./logger.ts";
 
 export const DEFAULT_CONCURRENCY = 256;
 /** worker-lease.L2 */
 export const DEFAULT_LEASE_MS = 10_000;
 
-const CLIENT_OPTIONS = ["codec", "definitions", "durability", "guard", "limits", "logger", "redact", "store"];
+const CLIENT_OPTIONS = [
+  "code",
+  "codec",
+  "definitions",
+  "durability",
+  "guard",
+  "limits",
+  "logger",
+  "redact",
+  "signal",
+  "store",
+];
 
 /** Checks the options that clients and engines share. */
 export function checkClientOptions(options: ClientOptions<unknown>, what: string, further: readonly string[] = []) {
+  requireRealTime(what);
   checkObject(options, `${what}: expected an object of options`);
   checkOptionNames(options, [...CLIENT_OPTIONS, ...further], what);
   const registry = registryOf(options.definitions, what);
@@ -31,13 +53,13 @@ export function checkClientOptions(options: ClientOptions<unknown>, what: string
     registry,
     ...checkLimits(options.limits),
     redaction: checkRedact(options.redact),
-    logger: checkLogger(options.logger ?? stderrLogger),
-    runtime: runtimeText(),
+    logger: checkLogger(options.logger),
+    runtime: runtimeText(checkCode(options.code, `${what}: code`)),
     newSalt: codec && (() => systemRandom.token()),
     guardMode: guardMode(options.guard),
     polls: true,
   } as const;
-  return { source, durability, codec, parts };
+  return { source, durability, codec, parts, signal: checkSignal(options.signal, what) };
 }
 
 /** How strictly replay compares code with a journal, unless a definition says otherwise. */
@@ -45,10 +67,22 @@ export function defaultDeterminism(): Determinism {
   return process.env["NODE_ENV"] === "production" ? "per-type" : "strict";
 }
 
-/** What a run's row says about the process that started it; not hashed. */
-export function runtimeText(): string {
+/** runtimes.M1. What a run's row says about a process that moved it; not hashed. */
+export function runtimeText(code?: string): string {
   const { node, v8, icu, tz } = process.versions;
-  return JSON.stringify({ node, v8, icu, tz });
+  const runtime: Runtime = { arch: process.arch, ...(code !== undefined && { code }), engine: ENGINE_NAME };
+  return JSON.stringify({ ...runtime, icu, node, tz, v8 });
+}
+
+/** A commit, a tag or the digest of an image: printable, without spaces. */
+const CODE = /^[\u0021-\u007e]{1,200}$/;
+
+export function checkCode(code: unknown, what: string): string | undefined {
+  if (code === undefined || (typeof code === "string" && CODE.test(code))) return code;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `${what}: expected 1 to 200 printable ASCII characters without spaces, such as a commit or the digest of an image, got ${inspect(code)}.`,
+  );
 }
 
 export function checkObject(value: unknown, expected: string): void {
@@ -88,13 +122,6 @@ export function guardMode(guard: unknown): GuardMode {
   if (guard === undefined) return process.env["NODE_ENV"] === "production" ? "off" : "error";
   if (guard === "error" || guard === "warn" || guard === "off") return guard;
   throw new RepriseError("BAD_OPTIONS", `guard: expected "error", "warn" or "off", got ${inspect(guard)}.`);
-}
-
-function checkLogger(logger: Logger): Logger {
-  for (const level of ["info", "warn", "error"] as const)
-    if (typeof logger[level] !== "function")
-      throw new RepriseError("BAD_OPTIONS", `The logger has no function ${level}.`);
-  return logger;
 }
 
 /** The handlers of messages by destination. */

@@ -1,36 +1,52 @@
 // Engine: a client with a worker, which executes the runs of its definitions.
 
-import { checkOptionNames, toMs, type Duration } from "../base/index.ts";
+import { checkOptionNames, toMs } from "../base/index.ts";
 import type { Registry } from "../process/index.ts";
-import type { Store } from "../kernel/index.ts";
-import { Worker, type WorkerOptions } from "../worker/index.ts";
-import type { Engine } from "./api.ts";
+import type { Store, RetentionMs } from "../kernel/index.ts";
+import { Worker, type WorkerOptions, RetentionRunner } from "../worker/index.ts";
+import { checkSignal } from "./abort.ts";
+import type { CloseOptions, Engine } from "./api.ts";
 import { ClientCore, type ClientParts } from "./client-core.ts";
 import { workerPortOf, type WorkerEvents } from "./worker-port.ts";
 
 /** Everything an engine is made of; `createEngine` and the test kit fill it in. */
 export interface EngineParts
-  extends Omit<ClientParts, "kind">, Omit<WorkerOptions, keyof WorkerEvents | keyof ClientParts> {}
+  extends Omit<ClientParts, "kind">, Omit<WorkerOptions, keyof WorkerEvents | keyof ClientParts> {
+  /** Of definitions that declare none. */
+  readonly retention?: RetentionMs | undefined;
+}
 
 const DRAIN_MS = 30_000;
 
 export class EngineCore extends ClientCore implements Engine {
   readonly worker: Worker;
   readonly #parts: EngineParts;
+  readonly #retention: RetentionRunner;
 
   constructor(parts: EngineParts) {
     let worker!: Worker;
+    let retention!: RetentionRunner;
     super({ ...parts, kind: "engine" }, (events) => {
-      worker = new Worker({ ...parts, ...events });
+      const policies = parts.registry.retentions(parts.retention);
+      const report = (error: unknown): void => events.log("error", `Retention: ${String(error)}`, {});
+      retention = new RetentionRunner({ ...parts, policies, report });
+      const onEnded: WorkerEvents["onEnded"] = (record, status, last) => {
+        retention.onEnded(record.definition, status);
+        events.onEnded(record, status, last);
+      };
+      worker = new Worker({ ...parts, ...events, onEnded });
       return workerPortOf(worker);
     });
     this.worker = worker;
+    this.#retention = retention;
     this.#parts = parts;
   }
 
   override async begin(): Promise<void> {
     await super.begin();
-    if (this.#parts.works) await this.#warnOfUnknownVersions();
+    if (!this.#parts.works) return;
+    await this.#warnOfUnknownVersions();
+    this.#retention.start();
   }
 
   /** Live runs of a version that this process lacks may wait for a worker that never starts. */
@@ -47,8 +63,21 @@ export class EngineCore extends ClientCore implements Engine {
     }
   }
 
-  async drain(options: { grace?: Duration } = {}): Promise<void> {
-    checkOptionNames(options, ["grace"], "drain");
-    await this.drainOnce(options.grace === undefined ? DRAIN_MS : toMs(options.grace, "drain: grace"));
+  async drain(options: CloseOptions = {}): Promise<void> {
+    checkOptionNames(options, ["grace", "signal"], "drain");
+    const graceMs = options.grace === undefined ? DRAIN_MS : toMs(options.grace, "drain: grace");
+    this.#retention.stop();
+    await this.drainOnce(graceMs, checkSignal(options.signal, "drain"));
+  }
+
+  override close(options: CloseOptions = {}): Promise<void> {
+    const closing = super.close(options);
+    this.#retention.stop();
+    return closing;
+  }
+
+  override crash(): void {
+    this.#retention.stop();
+    super.crash();
   }
 }

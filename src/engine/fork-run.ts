@@ -1,8 +1,7 @@
-// Fork: a new run from a committed step, optionally with patched state.
+// Fork of a graph: a new run from a committed step, optionally with patched state.
 //
 // fork-run.F1. Everything is checked before the write: the step is committed, the channels exist, the values can be stored.
 // fork-run.F2. A process without the graph's code can fork; with it, the graph's own channels check the patch.
-// fork-run.F3. The same id with the same content is the same fork; with other content it is refused.
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, checkRunId, decode, encode, RepriseError, type Duration } from "../base/index.ts";
@@ -10,16 +9,18 @@ import { forkStep } from "../graph/index.ts";
 import {
   checkDeadline,
   decodeData,
-  forkOriginOf,
   forkOriginText,
   isCancel,
   isDeliveredMessage,
   deliveredAfterRetry,
   snapshotText,
+  nodeItemOf,
+  stableCommandOf,
+  type Arrival,
   type ChannelTexts,
-  type Entry,
+  type ForkChanges,
+  type ForkEffects,
   type ForkOrigin,
-  type ForkOutcome,
   type RunRecord,
   type Store,
   type DeliveredMessage,
@@ -27,13 +28,26 @@ import {
 } from "../kernel/index.ts";
 import { newRun } from "../process/index.ts";
 import { entryData, type WorkflowBody } from "../workflow/index.ts";
+import type { WaitOptions } from "./abort.ts";
+import { checkAnswers } from "./fork-answers.ts";
+import { checkForkChanges, checkForkVersion, getMade } from "./fork-outcome.ts";
 import { getCheckpoint, readLineage, type FoundCheckpoint } from "./lineage.ts";
 import { checkAt, readStepAt } from "./run-checkpoints.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 import { checkStart } from "./start-options.ts";
 
 /** How a fork differs from its origin. */
-export interface ForkSettings<State> {
+export interface ForkSettings<State> extends WaitOptions {
+  /**
+   * Values that replace recorded answers, by command: what `Node(3.0)` returned, or what its code got for
+   * `Node(3.0)/Operation(0)`.
+   */
+  answers?: Readonly<Record<string, unknown>>;
+  /**
+   * `"live"` (default) executes what the nodes request. `"recorded"` calls nothing: a command gets the answer that the origin
+   * recorded for the same command, name and input, and one without stops the fork with EFFECT_NOT_RECORDED.
+   */
+  effects?: ForkEffects;
   /** Values that replace those of the checkpoint, by channel; reducers are not applied. */
   patch?: Partial<State>;
   /** The id of the fork; default: a random one. */
@@ -58,18 +72,36 @@ export type ForkOptions<State> = ForkSettings<State> &
         label: string;
         step?: never;
       }
+    | {
+        /** The fork starts from the step before the first of these commands. */
+        answers: Readonly<Record<string, unknown>>;
+        label?: never;
+        step?: never;
+      }
   );
 
 const ENTRIES = 256;
-const OPTIONS = ["step", "label", "patch", "id", "tags", "priority", "deadline", "version"];
+const OPTIONS = [
+  "answers",
+  "effects",
+  "step",
+  "label",
+  "patch",
+  "id",
+  "tags",
+  "priority",
+  "deadline",
+  "version",
+  "signal",
+];
 
-export async function forkRun(host: RunHandleHost, record: RunRecord, given: unknown): Promise<RunRecord> {
+export async function forkStepOf(host: RunHandleHost, record: RunRecord, given: unknown): Promise<RunRecord> {
   const { store, worker } = host;
   const options = checkOptions(given);
   const { tags, priority } = checkStart(options);
   const id = options.id === undefined ? host.newId() : checkRunId(options.id);
   const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, "fork");
-  const version = checkVersion(host, record, options.version);
+  const version = checkForkVersion(host, record, options.version);
   const lineage = await readLineage(store, record);
   const found = await getCheckpoint(store, lineage, options.at);
   const step = await readStepAt(store, found);
@@ -78,7 +110,8 @@ export async function forkRun(host: RunHandleHost, record: RunRecord, given: unk
   const delivered = await readDelivered(store, found, step.delivered, step.deliveredUpTo);
   const { data, key, parts } = forkStep(id, step.data as StepCommittedData, texts);
   const { range, row } = found;
-  const forked: ForkOrigin = { run: range.id, step: row.step, seq: row.seq, chain: row.chain };
+  const changes = await readChanges(host, record, found, options);
+  const forked: ForkOrigin = { run: range.id, step: row.step, seq: row.seq, chain: row.chain, ...changes.stored };
   const run = newRun(
     { kind: "graph", name: record.definition, version, ports: body?.ports ?? {} },
     {
@@ -100,11 +133,23 @@ export async function forkRun(host: RunHandleHost, record: RunRecord, given: unk
     write: "fork",
     run,
     origin: { run: range.run, step: row.step, key: row.key },
-    data,
-    checkpoint: { step: row.step, key, label: row.label, state: snapshotText(delivered, parts) },
-    settled: delivered.map(({ data }) => String("promiseId" in data ? data.promiseId : undefined)),
+    step: { data, checkpoint: { step: row.step, key, label: row.label, state: snapshotText(delivered, parts) } },
+    settled: [
+      ...delivered.flatMap(({ type, data }) => ("promiseId" in data ? [entryData.arrivalOf(type, data)] : [])),
+      ...changes.settled,
+    ],
   });
-  const made = checkOutcome(outcome, id, record, forked, data);
+  const made = getMade(outcome, id, record, {
+    text: `step ${forked.step} of run ${forked.run}`,
+    options: "patch",
+    isSame: (stored, second) =>
+      !("at" in stored) &&
+      stored.run === forked.run &&
+      stored.step === forked.step &&
+      stored.effects === forked.effects &&
+      encode(stored.answers ?? {}) === encode(forked.answers ?? {}) &&
+      second?.data === data,
+  });
   worker.wake();
   if (run.deadlineMs !== undefined) worker.dueAt(made.createdAt + run.deadlineMs);
   return made;
@@ -117,6 +162,10 @@ function checkOptions(given: unknown): Checked {
     throw new RepriseError("BAD_OPTIONS", `fork: expected { step } or { label }, got ${inspect(given, { depth: 0 })}.`);
   checkOptionNames(given, OPTIONS, "fork");
   const options = given as ForkSettings<Record<string, unknown>> & { step?: unknown; label?: unknown };
+  checkForkChanges(options);
+  const { answers = {} } = options;
+  if (options.step === undefined && options.label === undefined && Object.keys(answers).length > 0)
+    return { ...options, at: Math.min(...Object.keys(answers).map(stepBefore)) };
   if ((options.step === undefined) === (options.label === undefined))
     throw new RepriseError(
       "BAD_OPTIONS",
@@ -133,17 +182,46 @@ function checkOptions(given: unknown): Checked {
   return { ...options, at };
 }
 
+/** The step that the item of a command starts from. */
+function stepBefore(command: string): number {
+  const item = nodeItemOf(command);
+  if (item !== undefined && item.step > 0) return item.step - 1;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `fork: expected commands of nodes in answers, such as "Node(3.0)" or "Node(3.0)/Operation(0)", got ${inspect(command)}.`,
+  );
+}
+
+/** fork.F6 */
+async function readChanges(
+  host: RunHandleHost,
+  record: RunRecord,
+  { range, row }: FoundCheckpoint,
+  { answers, effects }: ForkSettings<unknown>,
+): Promise<{ readonly stored: ForkChanges; readonly settled: readonly Arrival[] }> {
+  if (answers === undefined && effects !== "recorded") return { stored: {}, settled: [] };
+  const history = await host.store.readJournal(range.run, row.seq);
+  const requested = new Set(history.map(({ command }) => stableCommandOf(command)));
+  const place = { at: `step ${row.step}`, isBefore: (command: string) => stepBefore(command) < row.step };
+  const override = await checkAnswers(host, record, history, place, answers);
+  for (const command of Object.keys(override.answers))
+    if (!requested.has(command))
+      throw new RepriseError(
+        "CHECKPOINT_NOT_FOUND",
+        `Run ${range.id} has not requested ${command} after step ${row.step}.`,
+        { details: { run: range.id, command } },
+      );
+  const stored = {
+    ...(answers && { answers: override.answers }),
+    ...(effects === "recorded" && { effects, head: history.at(-1)?.seq ?? row.seq }),
+  };
+  return { stored, settled: override.settled };
+}
+
 function isPlain(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
-}
-
-function checkVersion({ registry }: RunHandleHost, { definition, version }: RunRecord, wanted: unknown): number {
-  if (wanted === undefined) return version;
-  if (!Number.isSafeInteger(wanted) || (wanted as number) < 1)
-    throw new RepriseError("BAD_OPTIONS", `fork: expected a version of 1 or more, got ${inspect(wanted)}.`);
-  return registry.getWorkflow(definition, wanted as number).version;
 }
 
 /** fork-run.F1 */
@@ -203,43 +281,4 @@ async function readDelivered(
     after = last.seq;
   }
   return delivered.filter(({ type }) => !isCancel(type));
-}
-
-/** fork-run.F3 */
-function checkOutcome(
-  outcome: ForkOutcome,
-  id: string,
-  origin: RunRecord,
-  forked: ForkOrigin,
-  data: string,
-): RunRecord {
-  if (outcome.status === "started") return outcome.record;
-  const from = `step ${forked.step} of run ${forked.run}`;
-  if (outcome.status === "no_checkpoint")
-    throw new RepriseError(
-      "CHECKPOINT_NOT_FOUND",
-      `${from} was pruned before the fork was written. Fork from a newer step.`,
-      {
-        details: { run: origin.id, at: forked.step },
-      },
-    );
-  if (outcome.status === "exists" && isSame(outcome.first, outcome.second, forked, data)) return outcome.record;
-  const is =
-    outcome.status === "exists" ? describe(outcome.first) : `expected to be a run of ${outcome.record.definition}`;
-  const wanted = is === `a fork from ${from}` ? "this one with another patch" : `a fork from ${from}`;
-  throw new RepriseError("START_CONFLICT", `Run ${id} is ${is}; it cannot become ${wanted}. Use another id.`, {
-    details: { run: id, expected: is, actual: `a fork from ${from}` },
-  });
-}
-
-function isSame(first: Entry, second: Entry | undefined, forked: ForkOrigin, data: string): boolean {
-  const present = forkOriginOf(decodeData("RunStarted", first.data));
-  return present !== undefined && present.run === forked.run && present.step === forked.step && second?.data === data;
-}
-
-function describe(first: Entry): string {
-  const present = forkOriginOf(decodeData("RunStarted", first.data));
-  return present === undefined
-    ? "an existing run that is not a fork"
-    : `a fork from step ${present.step} of run ${present.run}`;
 }

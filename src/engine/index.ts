@@ -7,18 +7,24 @@ export type {
   Client,
   ClientOptions,
   DefinitionsIn,
+  DeleteReport,
   Engine,
   EngineOptions,
+  OpenPromiseFilter,
+  OpenPromiseInfo,
   RunFilter,
   GenerationOptions,
   JournalOptions,
   Picked,
+  PruneOptions,
   QueueHandle,
   QueryOptions,
   QueueInfo,
+  ForkOptionsOf,
   ReplayOptions,
   ResultOptions,
   Run,
+  AttemptCounts,
   RunInfo,
   ScheduleHandle,
   ScheduleInfo,
@@ -26,11 +32,16 @@ export type {
   SettleOptions,
   SignalOptions,
   StartOptions,
+  CloseOptions,
   StreamChunk,
+  StreamReset,
+  StreamValue,
   StreamOptions,
+  TimeOrAge,
   UpdateOptions,
   WorkerSettings,
 } from "./api.ts";
+export type { HoldingWorker, LiveWorker, PendingItems, SlotHolding, WaitReason } from "../explain/index.ts";
 export { createClient } from "./create-client.ts";
 export { createEngine, loadEngineCore } from "./create-engine.ts";
 export {
@@ -41,18 +52,39 @@ export {
   guardMode,
   queueNames,
   registryOf,
+  checkCode,
   runtimeText,
 } from "./engine-options.ts";
-export type { ChannelDiff, DiffOptions, RunDiff, StepDiff } from "./diff-runs.ts";
+export type { ChannelDiff, DiffOptions, RunDiff, RunDiffOf, StepDiff } from "./diff-runs.ts";
+export type { CommandDiff, WorkflowDiff } from "./diff-commands.ts";
+export type { FlowDiff, NodeDiff } from "./diff-nodes.ts";
+export type { StepAnswer, ValueDiff } from "./diff-items.ts";
+export type { ForkAtOptions } from "./fork-at.ts";
 export type { ForkOptions, ForkSettings } from "./fork-run.ts";
+export type { MigrateOptions } from "./migrate-run.ts";
 export type { CheckpointAt } from "./lineage.ts";
 export type { CheckpointsOptions } from "./run-checkpoints.ts";
 export type { OutboxHandler } from "../worker/index.ts";
-export { AbortableGenerator, onAbort, unlessAborted } from "./abort.ts";
+export {
+  abortable,
+  AbortableGenerator,
+  checkSignal,
+  onAbort,
+  openUnlessAborted,
+  unlessAborted,
+  waitFor,
+  type WaitOptions,
+} from "./abort.ts";
 export type { EngineCore, EngineParts } from "./engine.ts";
 export { checkLimits, type Limits } from "./limits.ts";
+export { JournalReplayer, type RecordedRun } from "./replay-recorded.ts";
+export { planLiveCopy, runLiveCopy, type LiveCopy, type LiveOptions, type LiveSource } from "./live-copy.ts";
+export type { Resumed } from "./resume-replay.ts";
+export { checkRunFilter, timeOf } from "./run-filter.ts";
 export { listedInfoOf } from "./run-info.ts";
+export { listPromises } from "./list-promises.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
 export { queueInfoOf } from "./queue-handle.ts";
-export { stderrLogger } from "./logger.ts";
+export { verifyPure, type PureStepVerdict, type PureVerification } from "./verify-pure.ts";
+export { checkLogger } from "./logger.ts";
 export { openStoreOf } from "./open-store-of.ts";

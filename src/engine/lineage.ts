@@ -53,6 +53,11 @@ export async function readLineage(store: Store, record: RunRecord): Promise<Line
         `Run ${id} is a fork of run ${forked.run}, which no longer exists. Run \`reprise doctor\`.`,
         { details: { run: id, origin: forked.run } },
       );
+    // An imported run may name itself.
+    if (ranges.some((range) => range.run === origin.run))
+      throw new RepriseError("STORE_CORRUPT", `Run ${origin.id} is a fork of itself. Run \`reprise doctor\`.`, {
+        details: { run: origin.id },
+      });
     ({ run, id } = origin);
     upTo = forked.step - 1;
     data = await readStarted(store, origin);

@@ -10,6 +10,7 @@ import {
   type QueueState,
   type StoredLimit,
 } from "../kernel/index.ts";
+import { waitFor } from "./abort.ts";
 import type { WorkerPort } from "./worker-port.ts";
 import type { QueueHandle, QueueInfo } from "./api.ts";
 
@@ -33,9 +34,12 @@ export function queueHandle(worker: WorkerPort, checkOpen: () => void, queue: un
   };
   return {
     name,
-    pause: () => change({ paused: true }),
-    resume: () => change({ paused: false }),
-    limit: async (limits: QueueOptions) => change({ limits: limitsOf(limits, `Queue ${name}`) }),
+    pause: (options) => waitFor(options, "pause", () => change({ paused: true })),
+    resume: (options) => waitFor(options, "resume", () => change({ paused: false })),
+    limit: async (limits: QueueOptions, options) => {
+      const checked = limitsOf(limits, `Queue ${name}`);
+      await waitFor(options, "limit", () => change({ limits: checked }));
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { checkOptionNames, RepriseError, type Timers } from "../base/index.ts";
 import { findJournalFault, type RunRecord, type Store } from "../kernel/index.ts";
 import {
+  readShared,
   replayJournal,
   type ExecutionHost,
   type Replay,
@@ -12,7 +13,7 @@ import {
 } from "../workflow/index.ts";
 import type { ReplayOptions } from "./api.ts";
 import { getCheckpoint, readLineage, type CheckpointAt } from "./lineage.ts";
-import { resumeLive, type Scratch } from "./resume-replay.ts";
+import { graphMessages, resumeLive, type Scratch } from "./resume-replay.ts";
 import { checkAt } from "./run-checkpoints.ts";
 
 export interface ReplayHost {
@@ -23,7 +24,7 @@ export interface ReplayHost {
   openScratch(): Promise<Scratch>;
 }
 
-const OPTIONS = ["from", "generation", "live", "mode", "strict"] as const;
+const OPTIONS = ["from", "generation", "live", "mode", "signal", "strict"] as const;
 
 export function checkReplayOptions(options: ReplayOptions, what: string): void {
   if (typeof options !== "object" || options === null)
@@ -65,8 +66,12 @@ export async function replayRun(
       `replay: ${body.name} is not a graph, so it has no nodes or checkpoints. Remove live and mode.`,
     );
   if (mode === "resume") return resumeRun(host, record, body, options);
-  const entries = await store.readJournal(record.run, 0);
-  const fault = verified || body.replay !== undefined ? findJournalFault(entries, record) : undefined;
+  // A live run may have moved on since its row was read.
+  const own = await store.readJournal(record.run, 0, record.head);
+  // fork.F5
+  const shared = record.kind === "workflow" ? await readShared(store, own[0]) : undefined;
+  const entries = shared === undefined ? own : [...shared.entries, ...own];
+  const fault = verified || body.replay !== undefined ? (findJournalFault(own, record) ?? shared?.fault) : undefined;
   if (fault?.code !== undefined)
     throw new RepriseError(fault.code, `${fault.problem}.`, { details: { run: record.id, seq: fault.seq } });
   const { chain } = record;
@@ -96,7 +101,7 @@ async function resumeRun(
   host: ReplayHost,
   record: RunRecord,
   body: WorkflowBody,
-  { from, strict = true }: ReplayOptions,
+  { from, strict = true, signal }: ReplayOptions,
 ): Promise<Replay> {
   const { store } = host;
   const { range, row } = await getCheckpoint(
@@ -111,7 +116,8 @@ async function resumeRun(
   const entries = journal.slice(0, row.seq);
   const replay = await replayEntries(host, origin, body, { entries, chain: row.chain, strict });
   if (replay.status === "mismatch") return replay;
-  const { end, live } = await resumeLive(await host.openScratch(), origin, entries, journal.slice(row.seq));
+  const past = { recorded: entries, arrivals: graphMessages(journal.slice(row.seq)) };
+  const { end, live } = await resumeLive(await host.openScratch(), origin, past, signal);
   return { ...replay, calls: { recorded: replay.calls?.recorded ?? 0, live }, end };
 }
 

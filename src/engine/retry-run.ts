@@ -4,7 +4,9 @@ import { CancelledError, RepriseError } from "../base/index.ts";
 import {
   decodeData,
   hasEnded,
+  lastExecutions,
   type Arrival,
+  type Entry,
   type RunStartedData,
   type NewItem,
   type RetryWrite,
@@ -12,7 +14,7 @@ import {
   type RunRecord,
 } from "../kernel/index.ts";
 import { planFlowRetry } from "../flow/index.ts";
-import { entryData, planRetry, type PlannedRetry, type RetryPlan } from "../workflow/index.ts";
+import { entryData, planRetry, readHistory, type PlannedRetry, type RetryPlan } from "../workflow/index.ts";
 import type { ControlledRun } from "./run-control.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 
@@ -47,13 +49,15 @@ export async function retryRun({ host, id }: ControlledRun): Promise<void> {
 /** The writes that reopen a run, those of its failed children first. */
 async function writesFor(host: RunHandleHost, record: RunRecord): Promise<readonly RetryWrite[]> {
   const { run, head, id } = record;
-  const plan = await planFor(host, record);
+  const entries = await (record.kind === "workflow" ? readHistory(host.store, run) : host.store.readJournal(run, 0));
+  const plan = await planFor(host, record, entries);
   if (plan.status === "refused")
     throw new RepriseError("NOT_RETRYABLE", `Run ${id} cannot be retried: ${plan.reason}.`);
   const before: RetryWrite[] = [];
   const children: RunNumber[] = [];
   const answers: Arrival[] = [];
-  const items = [...itemsOf(host, record, plan)];
+  const executed = lastExecutions(entries, await host.store.readAttempts(run));
+  const items = [...itemsOf(host, record, plan, executed)];
   for (const { command, id: childId, item } of plan.children) {
     const child = await host.store.findRun(childId);
     if (child?.parent === run && child.status === "failed") before.push(...(await writesFor(host, child)));
@@ -62,7 +66,7 @@ async function writesFor(host: RunHandleHost, record: RunRecord): Promise<readon
     else if (child?.parent === run && (child.status === "failed" || !hasEnded(child.status))) children.push(child.run);
     else answers.push(await answerOf(host, command, childId, child?.parent === run ? child : undefined));
   }
-  const { deadlineMs, reopened } = plan;
+  const { deadlineMs, promises, reopened, settlements } = plan;
   const { line, singleton } = await startedWith(host, record);
   const write: RetryWrite = {
     write: "retry",
@@ -72,6 +76,8 @@ async function writesFor(host: RunHandleHost, record: RunRecord): Promise<readon
     items,
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(reopened.length > 0 && { reopened }),
+    ...(promises.length > 0 && { promises }),
+    ...(settlements.length > 0 && { settlements }),
     ...(line && { slot: line }),
     ...(singleton !== undefined && { singleton }),
     children,
@@ -80,8 +86,7 @@ async function writesFor(host: RunHandleHost, record: RunRecord): Promise<readon
   return [...before, write];
 }
 
-async function planFor({ store }: RunHandleHost, record: RunRecord): Promise<PlannedRetry> {
-  const entries = await store.readJournal(record.run, 0);
+async function planFor({ store }: RunHandleHost, record: RunRecord, entries: readonly Entry[]): Promise<PlannedRetry> {
   if (record.kind !== "flow") return planRetry(entries);
   return planFlowRetry({ record, entries, readiness: await store.readReadiness(record.run) });
 }
@@ -117,11 +122,20 @@ async function answerOf(
 }
 
 /** Each item in the queue of its definition. */
-function itemsOf({ registry }: RunHandleHost, record: RunRecord, { tasks, items }: RetryPlan): readonly NewItem[] {
-  return [
+function itemsOf(
+  { registry }: RunHandleHost,
+  record: RunRecord,
+  { tasks, items }: RetryPlan,
+  executed: ReadonlyMap<string, number>,
+): readonly NewItem[] {
+  const queued: readonly NewItem[] = [
     ...tasks.map(({ input, ...item }) => ({ ...item, ...registry.queueing(item.name, input) })),
     ...items.map((item) =>
       item.kind === "node" ? { ...item, ...registry.nodeQueueing(record.definition, record.version, item.item) } : item,
     ),
   ];
+  return queued.map((item) => {
+    const executions = executed.get(item.item);
+    return executions === undefined || item.kind === "timer" ? item : { ...item, executions };
+  });
 }

@@ -12,16 +12,36 @@ import type {
   PayloadOf,
   PortNames,
   PortsOf,
+  RunAttempt,
+  Runtime,
   RunStatus,
   StateOf,
 } from "../kernel/index.ts";
-import type { Replay } from "../workflow/index.ts";
-import type { DiffOptions, RunDiff } from "./diff-runs.ts";
+import type { PromiseSettleOptions, Replay } from "../workflow/index.ts";
+import type { WaitOptions } from "./abort.ts";
+import type { HoldingWorker, WaitReason } from "../explain/index.ts";
+import type { DiffOptions, RunDiffOf } from "./diff-runs.ts";
+import type { ForkAtOptions } from "./fork-at.ts";
 import type { ForkOptions } from "./fork-run.ts";
+import type { DeleteReport } from "./api.ts";
+import type { MigrateOptions } from "./migrate-run.ts";
 import type { CheckpointAt } from "./lineage.ts";
 import type { CheckpointsOptions } from "./run-checkpoints.ts";
 
-/** What `run.info`, `engine.find` and `engine.list` say about a run, without its journal. */
+/**
+ * What `run.info`, `engine.find` and `engine.list` say about a run, without its journal. `engine.list` reads only rows: the
+ * fields from `error` on are absent there.
+ *
+ * @example
+ * ```ts
+ * import type { Client } from "reprise";
+ * async function report(client: Client, id: string): Promise<void> {
+ *   const info = await client.find(id);
+ *   if (info?.status === "failed") console.log(info.input, info.error, info.attempts?.failed);
+ *   for (const { text, next } of info?.waitsFor ?? []) console.log(text, next.join("\n"));
+ * }
+ * ```
+ */
 export interface RunInfo {
   readonly id: string;
   /** The name of its definition. */
@@ -39,18 +59,60 @@ export interface RunInfo {
   readonly entries: number;
   /** The hash of its journal. */
   readonly digest: string;
-  /** Why the run failed or was stopped; only `info()` and `find()` read it. */
+  /** The `code` of the error that the run failed with, or its name; absent if it has none, or an older version wrote it. */
+  readonly errorCode?: string;
+  /** Why the run failed or was stopped. */
   readonly error?: Error;
+  readonly input?: unknown;
+  /** Of a completed run. */
+  readonly output?: unknown;
+  /** The id of the run that started this one as its child. */
+  readonly parent?: string;
+  /**
+   * The processes that started and moved the run, in the order of their first commits: processor, versions and `code`. At most
+   * 16; later ones are not recorded.
+   */
+  readonly runtimes?: readonly Runtime[];
+  /** How many children it has started, also ended ones; counting stops at 10,000. */
+  readonly children?: number;
+  /** The worker that holds the run's turn. */
+  readonly worker?: HoldingWorker;
+  /** Why the run does not move, the most decisive reason first; empty for a run that has ended. */
+  readonly waitsFor?: readonly WaitReason[];
+  readonly attempts?: AttemptCounts;
 }
 
-/** Options of `run.resolve` and `run.reject`. */
-export interface SettleOptions {
+/** Executions of a run's code that ended without an entry of the journal. `run.attempts` lists every execution. */
+export interface AttemptCounts {
+  /** Attempts of tasks and of a flow's nodes that failed and were retried. A retried operation has its own journal entry. */
+  readonly failed: number;
+  /** Executions whose worker lost its lease; a turn counts once. */
+  readonly lost: number;
+  /** Executions that a worker gave up before they ended, because it shut down. */
+  readonly returned: number;
+  /** The last failed one. */
+  readonly lastFailure?: {
+    /** The command or node. */
+    readonly step: string;
+    /** Counted from 1. */
+    readonly attempt: number;
+    readonly at: Date;
+    /** The name of the worker. */
+    readonly worker?: string;
+    readonly error: unknown;
+  };
+}
+
+interface EarlyOptions extends WaitOptions {
   /** Accepts a message for a run that does not exist yet; the run receives it when it is started. */
   beforeStart?: boolean;
 }
 
+/** Options of `run.resolve` and `run.reject`. */
+export interface SettleOptions extends EarlyOptions, PromiseSettleOptions {}
+
 /** Options of `run.signal`. */
-export interface SignalOptions extends SettleOptions {
+export interface SignalOptions extends EarlyOptions {
   /** A repeated `dedupId` is ignored for at least 24 hours. */
   dedupId?: string;
 }
@@ -85,15 +147,48 @@ export interface StreamOptions {
   signal?: AbortSignal;
 }
 
-/** One value of a stream. */
-export interface StreamChunk<T> {
+/**
+ * One frame of a stream: a value, or a reset. Check `reset` first.
+ *
+ * @example
+ * ```ts
+ * import type { StreamChunk } from "reprise";
+ * function shownAfter(shown: readonly StreamChunk<string>[], chunk: StreamChunk<string>): readonly StreamChunk<string>[] {
+ *   return chunk.reset ? shown.filter(({ step }) => step !== chunk.reset.step) : [...shown, chunk];
+ * }
+ * ```
+ */
+export type StreamChunk<T> = StreamValue<T> | StreamReset;
+
+/** A value that a run emitted. */
+export interface StreamValue<T> {
   /** Counts from 1 without gaps. */
   readonly offset: number;
   readonly value: T;
+  /** The operation or node that emitted it, as in the journal. Absent for a value from workflow code, which is emitted once. */
+  readonly step?: string;
+  /** Which execution of the step emitted it, counted from 1. */
+  readonly execution?: number;
+  readonly reset?: undefined;
+}
+
+/** An execution of a step is repeated: the values of that step that were emitted before are void. */
+export interface StreamReset {
+  /** Counts from 1 without gaps. */
+  readonly offset: number;
+  readonly reset: {
+    /** The step whose earlier values are void. */
+    readonly step: string;
+    /** The execution that started, of this step or of its node. */
+    readonly execution: number;
+  };
+  readonly value?: undefined;
+  readonly step?: undefined;
+  readonly execution?: undefined;
 }
 
 /** Selects one generation of a run. */
-export interface GenerationOptions {
+export interface GenerationOptions extends WaitOptions {
   /** The generation of a run that called `ctx.continueAsNew`; default: the latest. */
   generation?: number;
 }
@@ -119,6 +214,9 @@ export interface JournalOptions extends GenerationOptions {
   after?: number;
 }
 
+/** Options of `run.fork` for a definition: of a graph where to fork by step, of others by command. */
+export type ForkOptionsOf<D> = [StateOf<D>] extends [never] ? ForkAtOptions : ForkOptions<StateOf<D>>;
+
 /**
  * The handle of one run, typed by its definition; from `engine.start` or `engine.get`.
  *
@@ -136,19 +234,22 @@ export interface Run<D> {
   readonly id: string;
   /** Waits for the end of the run: returns its output, or throws why it failed, was canceled or was stopped. */
   result(options?: ResultOptions): Promise<OutputOf<D>>;
-  /** Reads the run's status; throws RUN_NOT_FOUND if the store has no such run. */
-  info(): Promise<RunInfo>;
+  /**
+   * Reads the run's status, input, output or error, its worker and why it does not move; throws RUN_NOT_FOUND if the store has no
+   * such run. Costs a bounded number of reads, whatever the length of the journal.
+   */
+  info(options?: WaitOptions): Promise<RunInfo>;
   /** Sends a signal. The run receives signals in the order they were sent. */
   signal<K extends PortNames<PortsOf<D>, "signal">>(
     name: K,
     ...value: Args<PayloadOf<PortsOf<D>[K]>, SignalOptions>
   ): Promise<void>;
-  /** Resolves a promise port; a second value is refused. */
+  /** Resolves a promise. The same value again changes nothing; another value is refused. */
   resolve<K extends PortNames<PortsOf<D>, "promise">>(
     name: K,
     ...value: Args<PayloadOf<PortsOf<D>[K]>, SettleOptions>
   ): Promise<void>;
-  /** Rejects a promise port: the code that awaits it throws this error. */
+  /** Rejects a promise: the code that awaits it throws this error. */
   reject(name: PortNames<PortsOf<D>, "promise">, error: Error, options?: SettleOptions): Promise<void>;
   /**
    * Reads the chunks of a stream after the offset `after`, including those to come; ends with the run. A reader that
@@ -169,32 +270,48 @@ export interface Run<D> {
     ...args: Args<ArgumentsOf<PortsOf<D>[K]>, UpdateOptions>
   ): Promise<AnswerOf<PortsOf<D>[K]>>;
   /** Requests cancellation: what the run's code awaits rejects with `CancelledError`. */
-  cancel(reason?: string): Promise<void>;
+  cancel(reason?: string, options?: WaitOptions): Promise<void>;
   /** Ends the run immediately, without cleanup or undo, and requests cancellation of its live children. */
-  terminate(reason?: string): Promise<void>;
+  terminate(reason?: string, options?: WaitOptions): Promise<void>;
   /** Pauses the run: no new steps start, steps already running may finish, messages are still accepted. */
-  pause(): Promise<void>;
+  pause(options?: WaitOptions): Promise<void>;
   /** Retries a failed run: the failed step runs again, committed results are kept. */
-  retry(): Promise<void>;
+  retry(options?: WaitOptions): Promise<void>;
+  /**
+   * Continues a live run with another version of its definition, which this engine or client has registered. Replays the journal with
+   * that version first; refused with MIGRATION_REFUSED and the first difference if it does not fit. A paused run stays paused.
+   */
+  migrate(options: MigrateOptions): Promise<void>;
+  /** Deletes the run and its children. Refused with RUN_IN_USE until they have ended, and while a fork of them exists. */
+  delete(options?: WaitOptions): Promise<DeleteReport>;
   /** Resumes a `paused`, `blocked` or `determinism_violation` run with the current code. */
-  resume(): Promise<void>;
+  resume(options?: WaitOptions): Promise<void>;
   /** Reads which nodes of a graph are running or waiting, and the metrics of the run so far. */
-  scheduler(): Promise<SchedulerState>;
-  /** Iterates over the journal's entries, in order, with decoded values. */
+  scheduler(options?: WaitOptions): Promise<SchedulerState>;
+  /** Iterates over the journal's entries, in order, with decoded values; first those that a workflow's fork shares. */
   journal(options?: JournalOptions): AsyncIterable<JournalEntry>;
+  /**
+   * Iterates over the executions of the run's steps in the order in which they ended: completed, failed, and lost with their
+   * worker. A run that a worker lost has one without a step.
+   */
+  attempts(options?: GenerationOptions): AsyncIterable<RunAttempt>;
   /** Iterates over the committed steps of a graph, in order; those before a fork belong to its origin. */
   checkpoints(options?: CheckpointsOptions): AsyncIterable<Checkpoint<StateOf<D>>>;
   /** Reads one checkpoint with everything it holds, including recorded calls. */
-  checkpoint(at: CheckpointAt): Promise<Checkpoint<StateOf<D>>>;
+  checkpoint(at: CheckpointAt, options?: WaitOptions): Promise<Checkpoint<StateOf<D>>>;
   /** Reads the state of a graph after a step, or after the newest step with a label. */
-  stateAt(at: CheckpointAt): Promise<StateOf<D>>;
+  stateAt(at: CheckpointAt, options?: WaitOptions): Promise<StateOf<D>>;
   /**
-   * Starts a new run from a committed step, optionally with patched state. The fork shares the steps before it with this
-   * run and uses the same random seed. The same id with the same step and patch is the same fork.
+   * Starts a new run from this one. A graph forks from a committed step, optionally with patched state; a workflow at one of
+   * its commands, which is answered again. The fork shares what is before that with this run. The same id with the same
+   * options is the same fork.
    */
-  fork(options: ForkOptions<StateOf<D>>): Promise<Run<D>>;
-  /** Compares this run with another run of the same graph, step by step. */
-  diff(other: Run<D>, options?: DiffOptions): Promise<RunDiff>;
+  fork(options: ForkOptionsOf<D>): Promise<Run<D>>;
+  /**
+   * Compares this run with another run of the same definition, of any version: a graph step by step, a workflow command by
+   * command, a flow node by node. What a fork shares with the other run is not read.
+   */
+  diff(other: Run<D>, options?: DiffOptions): Promise<RunDiffOf<D>>;
   /**
    * Runs the current code against the journal. It calls nothing outside and writes nothing: every call of `ctx` is
    * answered from the journal, in graphs for every recorded attempt of every node.

@@ -28,6 +28,7 @@ import {
   type DeliveredMessage,
   type StepCommittedData,
 } from "../kernel/index.ts";
+import type { WaitOptions } from "./abort.ts";
 import {
   getCheckpoint,
   readLineage,
@@ -38,7 +39,7 @@ import {
 } from "./lineage.ts";
 
 /** Options of `run.checkpoints`. */
-export interface CheckpointsOptions {
+export interface CheckpointsOptions extends WaitOptions {
   /** Skips the steps up to this one. */
   after?: number;
   /** Includes the recorded calls of each step's nodes. */
@@ -74,7 +75,7 @@ export async function* checkpoints(
   record: RunRecord,
   options: CheckpointsOptions = {},
 ): AsyncIterable<Checkpoint<any>> {
-  checkOptionNames(options, ["after", "recordedIO"], "checkpoints");
+  checkOptionNames(options, ["after", "recordedIO", "signal"], "checkpoints");
   const { after = -1, recordedIO = false } = options;
   if (!Number.isSafeInteger(after) || after < -1)
     throw new RepriseError("BAD_OPTIONS", `checkpoints: expected a step of 0 or more as after, got ${inspect(after)}.`);

@@ -12,18 +12,20 @@ import {
 } from "../base/index.ts";
 import {
   decodeData,
-  dataWithoutSecrets,
   END_ENTRIES,
   hasEnded,
+  AttemptReader,
   journalEntryOf,
+  type Entry,
   type JournalEntry,
+  type RunAttempt,
   type RunNumber,
   type RunRecord,
   type Store,
   type Redaction,
 } from "../kernel/index.ts";
 import type { SchedulerState } from "../graph/index.ts";
-import type { ExecutionHost, Replay, WorkflowBody } from "../workflow/index.ts";
+import { readSharedAsWritten, type ExecutionHost, type Replay, type WorkflowBody } from "../workflow/index.ts";
 import type { Registry } from "../process/index.ts";
 import type { WorkerPort } from "./worker-port.ts";
 import type {
@@ -39,16 +41,22 @@ import type {
   StreamChunk,
   StreamOptions,
   UpdateOptions,
+  DeleteReport,
 } from "./api.ts";
 import type { Checkpoint } from "../graph/index.ts";
-import { diffRuns, type DiffOptions, type RunDiff } from "./diff-runs.ts";
-import { forkRun, type ForkOptions } from "./fork-run.ts";
-import { checkSignal, onAbort } from "./abort.ts";
+import { deleteRun } from "./delete-runs.ts";
+import { diffRuns, type DiffOptions } from "./diff-runs.ts";
+import { checkForkAt, forkAt, type ForkAtOptions } from "./fork-at.ts";
+import { forkFlow } from "./fork-flow.ts";
+import { forkStepOf, type ForkOptions } from "./fork-run.ts";
+import { abortable, AbortableGenerator, checkSignal, onAbort, waitFor, type WaitOptions } from "./abort.ts";
 import type { CheckpointAt } from "./lineage.ts";
 import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
-import { failureOf, infoOf, stopOf } from "./run-info.ts";
+import { readInfo } from "./read-info.ts";
+import { failureOf, stopOf } from "./run-info.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type RunTarget } from "./run-messages.ts";
 import { cancelRun, pauseRun, resumeRun, terminateRun, ignoreEnded } from "./run-control.ts";
+import { checkMigrateOptions, migrateRun, type MigrateOptions } from "./migrate-run.ts";
 import { queryRun } from "./run-queries.ts";
 import { checkReplayOptions, replayRun } from "./replay-run.ts";
 import type { Scratch } from "./resume-replay.ts";
@@ -119,8 +127,8 @@ export class RunHandle implements Run<any> {
     return record;
   }
 
-  async info(): Promise<RunInfo> {
-    return readInfo(this.#host, await this.#record());
+  info(options?: WaitOptions): Promise<RunInfo> {
+    return waitFor(options, "info", async () => readInfo(this.#host, await this.#record()));
   }
 
   async result(options: ResultOptions = {}): Promise<any> {
@@ -209,7 +217,11 @@ export class RunHandle implements Run<any> {
     return updateRun(this.#target, (generation) => this.#record(generation), name, args[0], options) as Promise<never>;
   }
 
-  async cancel(reason?: string): Promise<void> {
+  cancel(reason?: string, options?: WaitOptions): Promise<void> {
+    return waitFor(options, "cancel", () => this.#cancel(reason));
+  }
+
+  async #cancel(reason: string | undefined): Promise<void> {
     const record = await this.#record();
     if (hasEnded(record.status)) return;
     await cancelRun(this.#target, reason);
@@ -217,39 +229,79 @@ export class RunHandle implements Run<any> {
     this.#host.waiters.settle(this.id, { record: { ...record, status: "cancelled" }, last: undefined });
   }
 
-  async terminate(reason?: string): Promise<void> {
-    await this.#record();
-    await ignoreEnded(terminateRun(this.#target, reason));
+  terminate(reason?: string, options?: WaitOptions): Promise<void> {
+    return waitFor(options, "terminate", async () => {
+      await this.#record();
+      await ignoreEnded(terminateRun(this.#target, reason));
+    });
   }
 
-  async retry(): Promise<void> {
-    await this.#record();
-    await retryRun(this.#target);
+  retry(options?: WaitOptions): Promise<void> {
+    return waitFor(options, "retry", async () => {
+      await this.#record();
+      await retryRun(this.#target);
+    });
   }
 
-  async pause(): Promise<void> {
-    await this.#record();
-    await pauseRun(this.#target);
+  pause(options?: WaitOptions): Promise<void> {
+    return waitFor(options, "pause", async () => {
+      await this.#record();
+      await pauseRun(this.#target);
+    });
   }
 
-  async resume(): Promise<void> {
-    await resumeRun(this.#target);
+  resume(options?: WaitOptions): Promise<void> {
+    return waitFor(options, "resume", () => resumeRun(this.#target));
   }
 
-  async scheduler(): Promise<SchedulerState> {
-    return readScheduler(this.#host, await this.#record());
+  async migrate(options: MigrateOptions): Promise<void> {
+    const checked = checkMigrateOptions(options);
+    return abortable(signalIn(checked, "migrate"), async () => {
+      await this.#record();
+      await migrateRun(this.#target, checked);
+    });
+  }
+
+  delete(options?: WaitOptions): Promise<DeleteReport> {
+    return waitFor(options, "delete", async () => {
+      await this.#record();
+      return deleteRun(this.#host.store, this.id);
+    });
+  }
+
+  scheduler(options?: WaitOptions): Promise<SchedulerState> {
+    return waitFor(options, "scheduler", async () => readScheduler(this.#host, await this.#record()));
   }
 
   stream(name: string, options?: StreamOptions): AsyncGenerator<StreamChunk<never>, void, undefined> {
     return readRunStream(this.#target, () => this.#record(), name, options);
   }
 
-  async *journal(options: JournalOptions = {}): AsyncIterable<JournalEntry> {
-    checkOptionNames(options, ["after", "generation"], "journal");
+  attempts(options: GenerationOptions = {}): AsyncIterable<RunAttempt> {
+    return new AbortableGenerator(signalIn(options, "attempts"), () => this.#attempts(options));
+  }
+
+  async *#attempts(options: GenerationOptions): AsyncGenerator<RunAttempt, void, undefined> {
+    checkOptionNames(options, ["generation", "signal"], "attempts");
     const { run } = await this.#record(options.generation);
+    const reader = new AttemptReader(await this.#host.store.readAttempts(run));
+    for await (const entry of this.journal(options)) if (entry.run === undefined) yield* reader.read(entry);
+    yield* reader.rest();
+  }
+
+  journal(options: JournalOptions = {}): AsyncIterable<JournalEntry> {
+    return new AbortableGenerator(signalIn(options, "journal"), () => this.#journal(options));
+  }
+
+  async *#journal(options: JournalOptions): AsyncGenerator<JournalEntry, void, undefined> {
+    checkOptionNames(options, ["after", "generation", "signal"], "journal");
+    const { run, kind } = await this.#record(options.generation);
     let { after = 0 } = options;
     if (!Number.isSafeInteger(after) || after < 0)
       throw new RepriseError("BAD_OPTIONS", `journal: expected a seq of 0 or more as after, got ${inspect(after)}.`);
+    if (after === 0 && kind === "workflow")
+      for (const { run: by, entries } of await readSharedAsWritten(this.#host.store, await this.#first(run)))
+        for (const entry of entries) yield { ...journalEntryOf(entry), run: by };
     for (;;) {
       const page = await this.#host.store.readJournal(run, after, PAGE);
       for (const entry of page) yield journalEntryOf(entry);
@@ -258,38 +310,64 @@ export class RunHandle implements Run<any> {
     }
   }
 
-  async *checkpoints(options?: CheckpointsOptions): AsyncIterable<Checkpoint<any>> {
+  async #first(run: RunNumber): Promise<Entry | undefined> {
+    return (await this.#host.store.readJournal(run, 0, 1))[0];
+  }
+
+  checkpoints(options?: CheckpointsOptions): AsyncIterable<Checkpoint<any>> {
+    return new AbortableGenerator(signalIn(options, "checkpoints"), () => this.#checkpoints(options));
+  }
+
+  async *#checkpoints(options?: CheckpointsOptions): AsyncGenerator<Checkpoint<any>, void, undefined> {
     yield* checkpoints(this.#host.store, await this.#record(), options);
   }
 
-  async checkpoint(at: CheckpointAt): Promise<Checkpoint<any>> {
-    return checkpoint(this.#host.store, await this.#record(), at);
+  checkpoint(at: CheckpointAt, options?: WaitOptions): Promise<Checkpoint<any>> {
+    return waitFor(options, "checkpoint", async () => checkpoint(this.#host.store, await this.#record(), at));
   }
 
-  async stateAt(at: CheckpointAt): Promise<any> {
-    return stateAt(this.#host.store, await this.#record(), at);
+  stateAt(at: CheckpointAt, options?: WaitOptions): Promise<any> {
+    return waitFor(options, "stateAt", async () => stateAt(this.#host.store, await this.#record(), at));
   }
 
-  async fork(options: ForkOptions<any>): Promise<Run<any>> {
-    const { id, run } = await forkRun(this.#host, await this.#record(), options);
-    return new RunHandle(this.#host, this.#body, id, { run, generation: 0 });
+  fork(options: ForkOptions<any> | ForkAtOptions): Promise<Run<any>> {
+    return abortable(signalIn(options, "fork"), async () => {
+      const { id, run } = await this.#fork(options);
+      return new RunHandle(this.#host, this.#body, id, { run, generation: 0 });
+    });
   }
 
-  async diff(other: Run<any>, options?: DiffOptions): Promise<RunDiff> {
+  async #fork(options: ForkOptions<any> | ForkAtOptions): Promise<RunRecord> {
+    const newest = await this.#record();
+    if (newest.kind === "graph") return forkStepOf(this.#host, newest, options);
+    const checked = checkForkAt(options);
+    if (newest.kind === "flow") return forkFlow(this.#host, newest, checked);
+    return forkAt(this.#host, await this.#record(checked.generation), checked);
+  }
+
+  async diff(other: Run<any>, options?: DiffOptions): Promise<any> {
     const run: unknown = (other as { "~handle"?(): unknown } | undefined)?.["~handle"]?.() ?? other;
     if (!(run instanceof RunHandle))
       throw new RepriseError("BAD_OPTIONS", `diff: expected the handle of a run, got ${inspect(other, { depth: 0 })}.`);
-    const [here, there] = await Promise.all([this.#record(), run.#record()]);
-    return diffRuns({ store: this.#host.store, record: here }, { store: run.#host.store, record: there }, options);
+    return abortable(signalIn(options, "diff"), async () => {
+      const [here, there] = await Promise.all([this.#record(), run.#record()]);
+      const sides = [
+        { store: this.#host.store, record: here },
+        { store: run.#host.store, record: there },
+      ] as const;
+      return diffRuns(...sides, options, ({ definition, version }) =>
+        this.#host.registry.findFlow(definition, version),
+      );
+    });
   }
 
   async replay(options: ReplayOptions = {}): Promise<Replay> {
     checkReplayOptions(options, "replay");
-    return this.#replay(options, false);
+    return abortable(signalIn(options, "replay"), () => this.#replay(options, false));
   }
 
   async verify(options: GenerationOptions = {}): Promise<Replay> {
-    return this.#replay(options, true);
+    return abortable(signalIn(options, "verify"), () => this.#replay(options, true));
   }
 
   async #replay(options: ReplayOptions, verified: boolean): Promise<Replay> {
@@ -298,8 +376,20 @@ export class RunHandle implements Run<any> {
     const { store, timers, registry, openScratch } = this.#host;
     const body = registry.getWorkflow(record.definition, record.version);
     const execution = { ...this.#host.executionHost(record.id), log: () => {} };
-    return replayRun({ store, timers, execution, openScratch }, record, body, options, verified);
+    const host = { store, timers: timersUntil(options.signal, timers), execution, openScratch };
+    return replayRun(host, record, body, options, verified);
   }
+}
+
+/** The signal of options that are checked later. */
+function signalIn(options: WaitOptions | undefined, what: string): AbortSignal | undefined {
+  return checkSignal(options?.signal, what);
+}
+
+/** A replay whose caller has stopped waiting does not continue. */
+function timersUntil(signal: AbortSignal | undefined, timers: Timers): Timers {
+  if (signal === undefined) return timers;
+  return { set: timers.set.bind(timers), soon: (fn) => timers.soon(() => signal.aborted || fn()) };
 }
 
 function checkGeneration(generation: unknown): number | undefined {
@@ -309,14 +399,6 @@ function checkGeneration(generation: unknown): number | undefined {
     "BAD_OPTIONS",
     `generation: expected a whole number of 0 or more, got ${inspect(generation)}.`,
   );
-}
-
-/** Reads a run's facts, including its failure. */
-export async function readInfo({ store, redaction }: RunHandleHost, record: RunRecord): Promise<RunInfo> {
-  const last = record.status === "failed" ? await store.readJournal(record.run, record.head - 1, 1) : [];
-  const { error, ...info } = infoOf(record, last[0]);
-  if (error === undefined) return info;
-  return { ...info, error: error instanceof RepriseError ? redaction.error(error) : dataWithoutSecrets(error) };
 }
 
 /** Settles the waiters of a run that has ended or was stopped; otherwise notes the number of the run they wait for. */

@@ -1,6 +1,6 @@
 // RunInfo: the facts of a run, made from its row.
 
-import { decode, RepriseError } from "../base/index.ts";
+import { decode, RepriseError, shellWord } from "../base/index.ts";
 import { decodeData, type EndEntry, type Entry, type RunRecord } from "../kernel/index.ts";
 import type { RunInfo } from "./api.ts";
 
@@ -39,7 +39,7 @@ export function stopOf(record: RunRecord): RepriseError | undefined {
         : "RUN_BLOCKED";
   return new RepriseError(
     code,
-    `Run ${id} is ${status === "paused" ? "paused" : "stopped"}: ${reason}. To continue, run \`reprise resume ${id}\`.`,
+    `Run ${id} is ${status === "paused" ? "paused" : "stopped"}: ${reason}. To continue, run \`reprise resume ${shellWord(id)}\`.`,
     { details: { run: id, ...evidence } },
   );
 }
@@ -63,5 +63,6 @@ export function listedInfoOf(record: RunRecord): RunInfo {
     tags: record.tags,
     entries: record.head,
     digest: `sha256:${record.chain}`,
+    ...(record.errorCode !== undefined && { errorCode: record.errorCode }),
   };
 }

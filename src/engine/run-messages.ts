@@ -2,8 +2,17 @@
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, type PayloadLimits } from "../base/index.ts";
-import { parse, type Arrival, type Ports, type Schema } from "../kernel/index.ts";
+import {
+  alreadySettled,
+  checkSettlement,
+  isSameSettlement,
+  parse,
+  type Arrival,
+  type Ports,
+  type Schema,
+} from "../kernel/index.ts";
 import { entryData, describeDefinition, type WorkflowBody } from "../workflow/index.ts";
+import { abortable, checkSignal } from "./abort.ts";
 import type { SettleOptions, SignalOptions } from "./api.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 
@@ -22,13 +31,13 @@ export async function resolvePort(
 ): Promise<void> {
   const { body } = target;
   const { schema } = getPort(body, name, "promise");
-  const { beforeStart } = checkEarly(options, ["beforeStart"], `resolve ${name}`);
-  const value = await parse(schema, given, `promise ${name} of ${body.name}`);
-  const data = entryData.promiseResolvedData(
-    name,
-    entryData.encodeNamed(`The value of promise ${name}`, value, target.host.limits),
-  );
-  await send(target, { type: "PromiseResolved", target: name, data }, { once: true, beforeStart });
+  const { id, fields, beforeStart, signal } = checkSettle(target, name, options, `resolve ${name}`);
+  await abortable(signal, async () => {
+    const value = await parse(schema, given, `promise ${name} of ${body.name}`);
+    const text = entryData.encodeNamed(`The value of promise ${name}`, value, target.host.limits);
+    const data = entryData.promiseResolvedData(id, text, fields);
+    await send(target, { type: "PromiseResolved", target: id, data }, { once: true, beforeStart });
+  });
 }
 
 export async function rejectPort(
@@ -38,12 +47,27 @@ export async function rejectPort(
   options: SettleOptions = {},
 ): Promise<void> {
   getPort(target.body, name, "promise");
-  const { beforeStart } = checkEarly(options, ["beforeStart"], `reject ${name}`);
-  const data = entryData.promiseRejectedData(name, error);
-  await send(target, { type: "PromiseRejected", target: name, data }, { once: true, beforeStart });
+  const { id, fields, beforeStart, signal } = checkSettle(target, name, options, `reject ${name}`);
+  const data = entryData.promiseRejectedData(id, error, fields);
+  const arrival = { type: "PromiseRejected", target: id, data } as const;
+  await abortable(signal, () => send(target, arrival, { once: true, beforeStart }));
 }
 
-function checkEarly(options: SettleOptions, known: readonly string[], what: string): { readonly beforeStart: boolean } {
+function checkSettle(
+  { body }: RunTarget,
+  name: string,
+  options: SettleOptions,
+  what: string,
+): ReturnType<typeof checkSettlement> & ReturnType<typeof checkEarly> {
+  const early = checkEarly(options, ["beforeStart", "by", "key", "reason", "signal"], what);
+  return { ...checkSettlement(body.ports, name, options, what), ...early };
+}
+
+function checkEarly(
+  options: Pick<SettleOptions, "beforeStart" | "signal">,
+  known: readonly string[],
+  what: string,
+): { readonly beforeStart: boolean; readonly signal: AbortSignal | undefined } {
   checkOptionNames(options, known, what);
   const { beforeStart = false } = options;
   if (typeof beforeStart !== "boolean")
@@ -51,7 +75,7 @@ function checkEarly(options: SettleOptions, known: readonly string[], what: stri
       "BAD_OPTIONS",
       `${what}: expected true or false as beforeStart, got ${inspect(beforeStart)}.`,
     );
-  return { beforeStart };
+  return { beforeStart, signal: checkSignal(options.signal, what) };
 }
 
 export async function signalRun(
@@ -60,10 +84,13 @@ export async function signalRun(
   given: unknown,
   options: SignalOptions = {},
 ): Promise<void> {
-  const { beforeStart } = checkEarly(options, ["beforeStart", "dedupId"], `signal ${String(name)}`);
+  const known = ["beforeStart", "dedupId", "signal"];
+  const { beforeStart, signal } = checkEarly(options, known, `signal ${String(name)}`);
   const { dedupId } = options;
   if (dedupId !== undefined) checkName(dedupId, "dedupId");
-  await send(target, await signalOf(target.body, name, given, target.host.limits), { dedupId, beforeStart });
+  await abortable(signal, async () =>
+    send(target, await signalOf(target.body, name, given, target.host.limits), { dedupId, beforeStart }),
+  );
 }
 
 /** A signal with its value checked and encoded. */
@@ -125,7 +152,7 @@ export interface SendOptions {
   readonly beforeStart?: boolean;
 }
 
-/** False when a message with the same `dedupId` was sent before. */
+/** False when a message with the same `dedupId`, or the same settlement of the promise, was sent before. */
 export async function send(
   { host, body, id }: RunTarget,
   arrival: Arrival,
@@ -161,10 +188,9 @@ export async function send(
       throw new RepriseError("RUN_ENDED", `Run ${id} has ended (${outcome.as}) and accepts no more messages.`);
     case "duplicate":
       if (dedupId !== undefined) return false;
-      throw new RepriseError(
-        "PROMISE_ALREADY_RESOLVED",
-        `Promise ${arrival.target} of run ${id} is already settled; the first value is kept.`,
-      );
+      // The same decision again: the caller got no answer the first time, or two people decided alike.
+      if (outcome.settled !== undefined && isSameSettlement(outcome.settled, arrival.data)) return false;
+      throw alreadySettled(arrival.target, id, outcome.settled);
   }
 }
 

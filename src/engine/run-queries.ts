@@ -7,7 +7,15 @@
 
 import { checkOptionNames, RepriseError } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
-import { answerQuery, driveThrough, entryData, Execution, indexJournal, type Stop } from "../workflow/index.ts";
+import {
+  answerQuery,
+  driveThrough,
+  entryData,
+  Execution,
+  indexJournal,
+  readHistory,
+  type Stop,
+} from "../workflow/index.ts";
 import { checkSignal, unlessAborted } from "./abort.ts";
 import type { QueryOptions } from "./api.ts";
 import { getPort, type RunTarget } from "./run-messages.ts";
@@ -46,7 +54,7 @@ async function askRun(
     );
   const { timers, store, registry } = host;
   const code = registry.getWorkflow(record.definition, record.version);
-  const recorded = indexJournal(await store.readJournal(record.run, 0));
+  const recorded = indexJournal(await readHistory(store, record.run));
   const identity = { id: record.id, generation: record.generation };
   const executionHost = { ...host.executionHost(record.id), log: () => {}, guard: undefined };
   // The most lenient mode: the caller wants an answer, not a check of the code.

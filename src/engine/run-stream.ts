@@ -1,7 +1,7 @@
 // run.stream: the chunks of a stream from an offset on, including those to come.
 
 import { checkOptionNames, decode, RepriseError } from "../base/index.ts";
-import { hasEnded, type RunRecord } from "../kernel/index.ts";
+import { hasEnded, type Chunk, type RunRecord } from "../kernel/index.ts";
 import { AbortableGenerator, checkSignal } from "./abort.ts";
 import type { StreamChunk, StreamOptions } from "./api.ts";
 import { lostRunError } from "./result-waiters.ts";
@@ -44,19 +44,25 @@ async function* readChunks(
     const changed = watch.next();
     const page = await host.store.readStream(run, name, after, PAGE);
     if (host.timesRolledBack() !== before) throw rolledBackError(id, name);
-    for (const { offset, data } of page) {
-      yield { offset, value: decode(data) as never };
-      after = offset;
+    for (const chunk of page) {
+      yield frameOf(chunk);
+      after = chunk.offset;
     }
     if (page.length > 0) continue;
     const record = await getRecord();
     if (record.generation === generation && record.run !== run) throw lostRunError(id, true);
     if (record.run === run && record.head < head) throw rolledBackError(id, name);
     if (record.run === run) head = record.head;
-    if (!hasEnded(record.status)) await changed;
+    if (!hasEnded(record.status) && host.store.mirrorOf === undefined) await changed;
     // The commit that ended the run may have added chunks after the page was read.
     else if ((await host.store.readStream(run, name, after, 1)).length === 0) return;
   }
+}
+
+function frameOf({ offset, data, step = "", execution = 1, reset }: Chunk): StreamChunk<never> {
+  if (reset === true) return { offset, reset: { step, execution } };
+  const value = decode(data) as never;
+  return step === "" ? { offset, value } : { offset, value, step, execution };
 }
 
 /** Chunks of a lost history and of the one that replaced it must not be mixed in one stream. */

@@ -3,6 +3,7 @@
 
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import {
+  errorOf,
   decodeData,
   hasEnded,
   parse,
@@ -63,7 +64,7 @@ async function requestUpdate(
   const from = dedupId === undefined ? record.head : 0;
   const answer = earlier ?? (await waitForAnswer(target, getRecord, command, record, from, signal));
   if (answer.type === "UpdateCompleted") return decodeData(answer.type, answer.data).result;
-  throw entryData.errorOf(decodeData("UpdateFailed", answer.data));
+  throw errorOf(decodeData("UpdateFailed", answer.data));
 }
 
 /** False when the same request was made before, or the run has ended. */

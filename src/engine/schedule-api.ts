@@ -2,6 +2,7 @@
 
 import type { Duration } from "../base/index.ts";
 import type { CatchUp, Overlap, RunStatus } from "../kernel/index.ts";
+import type { WaitOptions } from "./abort.ts";
 import type { RunInfo } from "./run-api.ts";
 
 /** When `engine.schedule` starts runs, and what happens when runs overlap or times were missed. */
@@ -61,15 +62,15 @@ export type ScheduleInput<Input> = [Input] extends [void] ? undefined : Input;
 export interface ScheduleHandle {
   readonly name: string;
   /** Reads the schedule's options, its next time and its last run; throws SCHEDULE_NOT_FOUND if it was removed. */
-  info(): Promise<ScheduleInfo>;
+  info(options?: WaitOptions): Promise<ScheduleInfo>;
   /** Starts no more runs; runs that were started continue. */
-  pause(): Promise<void>;
+  pause(options?: WaitOptions): Promise<void>;
   /** Continues with the next planned time; times that passed while it was paused are not made up for. */
-  resume(): Promise<void>;
+  resume(options?: WaitOptions): Promise<void>;
   /** Starts one run now, in addition to the planned ones and regardless of `overlap`. */
-  trigger(): Promise<RunInfo>;
+  trigger(options?: WaitOptions): Promise<RunInfo>;
   /** Starts every planned time from `from` until before `to` that has no run yet, at most 1,000; returns how many. */
-  backfill(from: Date, to: Date): Promise<{ readonly count: number }>;
+  backfill(from: Date, to: Date, options?: WaitOptions): Promise<{ readonly count: number }>;
   /** Removes the schedule; its runs stay. */
-  remove(): Promise<void>;
+  remove(options?: WaitOptions): Promise<void>;
 }

@@ -20,6 +20,7 @@ import {
 } from "../kernel/index.ts";
 import { entryData, type WorkflowBody } from "../workflow/index.ts";
 import { plannedRun, scheduledRun, timesOf, type NewRunHost } from "../process/index.ts";
+import { waitFor, type WaitOptions } from "./abort.ts";
 import type { WorkerPort } from "./worker-port.ts";
 import type { RunInfo, ScheduleHandle, ScheduleInfo, ScheduleOptions } from "./api.ts";
 import { checkSchedule, checkScheduleName, type CheckedSchedule } from "./check-schedule.ts";
@@ -141,7 +142,7 @@ export async function findSchedule(host: SchedulesHost, name: unknown): Promise<
   return record && scheduleInfoOf(record);
 }
 
-export async function* listSchedules(host: SchedulesHost): AsyncIterable<ScheduleInfo> {
+export async function* listSchedules(host: SchedulesHost): AsyncGenerator<ScheduleInfo, void, undefined> {
   host.checkOpen();
   for (let after = ""; ;) {
     const page = await host.store.listSchedules(after, PAGE);
@@ -183,27 +184,37 @@ export class StoredSchedule implements ScheduleHandle {
     this.name = name;
   }
 
-  async info(): Promise<ScheduleInfo> {
-    this.#host.checkOpen();
-    return scheduleInfoOf(this.#present(await this.#host.store.findSchedule(this.name)));
+  info(options?: WaitOptions): Promise<ScheduleInfo> {
+    return waitFor(options, "info", async () => {
+      this.#host.checkOpen();
+      return scheduleInfoOf(this.#present(await this.#host.store.findSchedule(this.name)));
+    });
   }
 
-  async pause(): Promise<void> {
-    await this.#change((present) =>
-      present.paused ? undefined : { state: { ...scheduleStateOf(present), paused: true, dueAt: undefined } },
-    );
+  pause(options?: WaitOptions): Promise<void> {
+    return waitFor(options, "pause", async () => {
+      await this.#change((present) =>
+        present.paused ? undefined : { state: { ...scheduleStateOf(present), paused: true, dueAt: undefined } },
+      );
+    });
   }
 
-  async resume(): Promise<void> {
+  resume(options?: WaitOptions): Promise<void> {
     const now = this.#host.store.now();
-    await this.#change((present) =>
-      present.paused
-        ? { state: { ...scheduleStateOf(present), paused: false, ...timesFrom(present, now) } }
-        : undefined,
-    );
+    return waitFor(options, "resume", async () => {
+      await this.#change((present) =>
+        present.paused
+          ? { state: { ...scheduleStateOf(present), paused: false, ...timesFrom(present, now) } }
+          : undefined,
+      );
+    });
   }
 
-  async trigger(): Promise<RunInfo> {
+  trigger(options?: WaitOptions): Promise<RunInfo> {
+    return waitFor(options, "trigger", () => this.#trigger());
+  }
+
+  async #trigger(): Promise<RunInfo> {
     const id = `${this.name}/triggered-${this.#host.random.id()}`;
     const outcome = await this.#change((present) => ({
       state: scheduleStateOf(present),
@@ -212,7 +223,11 @@ export class StoredSchedule implements ScheduleHandle {
     return infoOf(outcome!.started[0]!);
   }
 
-  async backfill(from: Date, to: Date): Promise<{ readonly count: number }> {
+  backfill(from: Date, to: Date, options?: WaitOptions): Promise<{ readonly count: number }> {
+    return waitFor(options, "backfill", () => this.#backfill(from, to));
+  }
+
+  async #backfill(from: Date, to: Date): Promise<{ readonly count: number }> {
     const { store } = this.#host;
     this.#host.checkOpen();
     checkRange(from, to, store.now());
@@ -247,9 +262,11 @@ export class StoredSchedule implements ScheduleHandle {
     return free;
   }
 
-  async remove(): Promise<void> {
-    this.#host.checkOpen();
-    await this.#host.worker.submit({ write: "remove-schedule", name: this.name });
+  remove(options?: WaitOptions): Promise<void> {
+    return waitFor(options, "remove", async () => {
+      this.#host.checkOpen();
+      await this.#host.worker.submit({ write: "remove-schedule", name: this.name });
+    });
   }
 
   #change(decide: (present: ScheduleRecord) => Awaitable<Change>): Promise<Committed | undefined> {

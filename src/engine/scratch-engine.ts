@@ -10,7 +10,7 @@ import { DEFAULT_CONCURRENCY, DEFAULT_LEASE_MS, defaultDeterminism } from "./eng
 import type { Scratch } from "./resume-replay.ts";
 
 /** `parts` of an engine may say more, such as its concurrency or the stubs of a test. */
-export async function openScratch(parts: ClientParts & Partial<EngineParts>): Promise<Scratch> {
+export async function openScratch(parts: Omit<ClientParts, "store" | "kind"> & Partial<EngineParts>): Promise<Scratch> {
   const { random } = parts;
   const ports = { clock: systemClock, timers: systemTimers, random, durability: "relaxed" } as const;
   const store = await storeOf("sqlite::memory:")["~open"](ports);
@@ -25,6 +25,7 @@ export async function openScratch(parts: ClientParts & Partial<EngineParts>): Pr
     store,
     timers: systemTimers,
     works: true,
+    isCopy: true,
     polls: false,
     heartbeats: true,
     queues: undefined,

@@ -3,6 +3,7 @@
 import { checkRunId, decode, encode, RepriseError } from "../base/index.ts";
 import {
   checkDeadline,
+  commandForkOriginOf,
   forkOriginOf,
   parse,
   queueSlotOf,
@@ -76,11 +77,14 @@ function checkSameStart(
   const { record } = outcome;
   const started = outcome.status === "other_definition" ? undefined : (decode(outcome.first.data) as RunStartedData);
   const present = entryData.encodeInput(started?.input);
-  const origin = started && forkOriginOf(started);
+  const origin = started && (forkOriginOf(started) ?? commandForkOriginOf(started));
   if (record.definition === definition && present === input && origin === undefined) return;
   const [expected, actual] =
     origin !== undefined
-      ? [`a fork from step ${origin.step} of run ${origin.run}`, "an input of its own"]
+      ? [
+          `a fork from ${"at" in origin ? origin.at : `step ${origin.step}`} of run ${origin.run}`,
+          "an input of its own",
+        ]
       : record.definition === definition
         ? [`input ${shorten(redacted(present, redaction))}`, `input ${shorten(redacted(input, redaction))}`]
         : [`definition ${record.definition}`, `definition ${definition}`];

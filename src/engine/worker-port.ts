@@ -40,6 +40,7 @@ export interface WorkerPort {
   onPaused(run: RunNumber): void;
   onResumed(run: RunNumber): void;
   onRetried(run: RunNumber, items: readonly NewItem[]): void;
+  onMigrated(run: RunNumber): void;
   onTerminated(record: RunRecord, notified: readonly RunNumber[]): void;
   /** Starts nothing new and waits for work in progress; false when the time was too short. */
   drain(graceMs: number): Promise<boolean>;
@@ -70,6 +71,7 @@ export function workerPortOf(worker: Worker): WorkerPort {
     onPaused: (run) => runs.control.onPaused(run),
     onResumed: (run) => runs.control.onResumed(run),
     onRetried: (run, items) => runs.control.onRetried(run, items),
+    onMigrated: (run) => runs.control.onMigrated(run),
     onTerminated: (record, notified) => runs.control.onTerminated(record, notified),
     drain: (graceMs) => worker.drain(graceMs),
     close: () => worker.close(),

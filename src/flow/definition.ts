@@ -12,6 +12,8 @@ import {
   checkDeadline,
   checkNodeRoute,
   checkPolicy,
+  checkPure,
+  checkRetention,
   checkVersion,
   isTask,
   labelOption,
@@ -21,6 +23,8 @@ import {
   type Definition,
   type QueueSlotOptions,
   type Policy,
+  type Retention,
+  type RetentionMs,
   type Schema,
 } from "../kernel/index.ts";
 import { SPREAD_SUFFIX, type FlowNode, type BranchGuard, type NodeWork } from "./node.ts";
@@ -35,6 +39,8 @@ export interface FlowOptions<Input, Parsed> {
   version?: number;
   /** For the whole run, from its start. */
   deadline?: Duration;
+  /** How long ended runs are kept, from their end; workers then delete them. Default: that of the engine. */
+  retention?: Retention;
   /** Only workers with this label run it; a node can have its own label. Default: any worker. */
   label?: string;
 }
@@ -45,6 +51,7 @@ export interface FlowBody {
   readonly version: number;
   readonly schema: Schema<never, unknown>;
   readonly deadlineMs: number | undefined;
+  readonly retention: RetentionMs | undefined;
   readonly label: string | undefined;
   readonly nodes: ReadonlyMap<string, FlowNode>;
   readonly regions: Regions;
@@ -99,7 +106,7 @@ export function flow<const Name extends string, Input, Parsed = Input>(
   options: FlowOptions<Input, Parsed>,
 ): FlowBuilder<Name, Input, FlowPart<"input", Parsed>> {
   checkName(name, "flow name");
-  checkOptionNames(options, ["deadline", "input", "label", "version"], `Flow ${name}`);
+  checkOptionNames(options, ["deadline", "input", "label", "retention", "version"], `Flow ${name}`);
   if (typeof options.input?.["~standard"]?.validate !== "function")
     throw new RepriseError(
       "BAD_OPTIONS",
@@ -107,6 +114,7 @@ export function flow<const Name extends string, Input, Parsed = Input>(
     );
   checkVersion(options.version, `Flow ${name}`);
   labelOption(options, `Flow ${name}`);
+  if (options.retention !== undefined) checkRetention(options.retention, `Flow ${name}`);
   const input: FlowNode = {
     id: "input",
     name: "input",
@@ -155,16 +163,25 @@ function withAction(draft: FlowDraft, name: string, given: unknown, rest: readon
   const [options, run] = splitOptions(rest, 1);
   const { policy, slotOptions, label } = checkNodeOptions(
     options,
-    ["catch", "label", "queue", "retry", "timeout"],
+    ["catch", "catchTimeouts", "key", "label", "pure", "queue", "retry", "timeout"],
     what,
   );
   const recover = options["catch"];
   if (recover !== undefined) checkFunction(recover, `${what}: catch`);
+  const recoversTimeouts = options["catchTimeouts"] ?? false;
+  checkBoolean(recoversTimeouts, `${what}: catchTimeouts`);
+  if (recoversTimeouts && recover === undefined)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: \`catchTimeouts\` has no effect without \`catch\`. Add \`catch: (error) => …\`.`,
+    );
   const work: NodeWork = {
     kind: "action",
     run: checkFunction(run, what),
     recover: recover as Function | undefined,
+    recoversTimeouts,
     isPart: false,
+    pure: checkPure(options["pure"], what),
   };
   return withNode(draft, name, { work, needs, policy, slotOptions, label });
 }
@@ -187,7 +204,6 @@ function withCall(draft: FlowDraft, name: string, given: unknown, rest: readonly
       "BAD_OPTIONS",
       `${what}: expected a task or a definition, got ${inspect(called, { depth: 0 })}.`,
     );
-  checkNoKey(called, what);
   const { policy } = checkNodeOptions(options, ["retry", "timeout"], what);
   const isChild = !isTask(called);
   if (isChild && (policy.retry !== undefined || policy.timeout !== undefined))
@@ -211,20 +227,18 @@ function withSpread(draft: FlowDraft, name: string, given: unknown, rest: readon
   const what = whatOf(draft, name);
   const needs = checkNeeds(draft, given, what);
   const [options, items, run] = splitOptions(rest, 2);
-  const allowed = ["concurrency", "label", "queue", "retry", "settle", "timeout"];
+  const allowed = ["concurrency", "key", "label", "queue", "retry", "settle", "timeout"];
   const { policy, slotOptions, label } = checkNodeOptions(options, allowed, what);
   const { concurrency, settle = false } = options as { concurrency?: unknown; settle?: unknown };
   if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && (concurrency as number) >= 1))
     throw new RepriseError("BAD_OPTIONS", `${what}: expected a concurrency of 1 or more, got ${inspect(concurrency)}.`);
-  if (typeof settle !== "boolean")
-    throw new RepriseError("BAD_OPTIONS", `${what}: expected settle to be true or false, got ${inspect(settle)}.`);
+  checkBoolean(settle, `${what}: settle`);
   checkFunction(items, `${what}: items`);
   if (typeof run !== "function" && !isTask(run) && !isDefinition(run))
     throw new RepriseError(
       "BAD_OPTIONS",
       `${what}: expected a function, a task or a definition to run per item, got ${inspect(run, { depth: 0 })}.`,
     );
-  checkNoKey(run, what);
   const ofTask = isTask(run) ? taskBody(run) : undefined;
   const work: NodeWork = {
     kind: "spread",
@@ -260,7 +274,7 @@ function withParallel(draft: FlowDraft, name: string, given: unknown, rest: read
   for (const key of keys) {
     checkNodeName(key, `${what}: ${key}`);
     const run = checkFunction((runs as Record<string, unknown>)[key], `${what}: ${key}`);
-    const work: NodeWork = { kind: "action", run, recover: undefined, isPart: true };
+    const work: NodeWork = { kind: "action", run, recover: undefined, recoversTimeouts: false, isPart: true };
     made = addNode(made, { id: partId(name, key), name: partId(name, key), work, needs, policy });
   }
   const derive = (all: Readonly<Record<string, unknown>>): unknown =>
@@ -328,7 +342,7 @@ function definitionOf(draft: FlowDraft, needs: unknown, derive: unknown): Flow<s
     );
   const work: NodeWork = { kind: "output", derive: checkFunction(derive, what) as never };
   const { nodes } = addNode(draft, { id: OUTPUT, name: "output", work, needs: checkNeeds(draft, needs, what) });
-  const { version = 1, deadline, label, input } = draft.options;
+  const { version = 1, deadline, label, input, retention } = draft.options;
   for (const node of nodes)
     checkNodeRoute(nodeRoute(draft.flow, version, node.slotOptions?.queue.name, node.label), whatOf(draft, node.id));
   const body: FlowBody = {
@@ -336,6 +350,7 @@ function definitionOf(draft: FlowDraft, needs: unknown, derive: unknown): Flow<s
     version,
     schema: input,
     deadlineMs: deadline === undefined ? undefined : checkDeadline(deadline, `Flow ${draft.flow}`),
+    retention: retention === undefined ? undefined : checkRetention(retention, `Flow ${draft.flow}`),
     label,
     nodes: new Map(nodes.map((node) => [node.id, node])),
     regions: regionsOf(nodes),
@@ -393,7 +408,7 @@ function checkNodeOptions(
   const { retry, timeout } = options as Policy;
   const policy: Policy = { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) };
   checkPolicy(policy, what);
-  return { policy, slotOptions: checkQueueSlot({ queue: options["queue"] }, what), label: labelOption(options, what) };
+  return { policy, slotOptions: checkQueueSlot(options, what), label: labelOption(options, what) };
 }
 
 const NEEDS_COME_FIRST =
@@ -458,13 +473,9 @@ function checkFunction(value: unknown, what: string): Function {
   throw new RepriseError("BAD_OPTIONS", `${what}: expected a function, got ${typeof value}.`);
 }
 
-/** A key is computed from an input that does not exist yet when a node is queued. */
-function checkNoKey(called: unknown, what: string): void {
-  if (isTask(called) && taskBody(called).slotOptions?.key !== undefined)
-    throw new RepriseError(
-      "BAD_OPTIONS",
-      `${what}: task ${called.name} uses a per-key queue, which flow nodes do not support. Wrap it in a workflow, and call that workflow or spread over it.`,
-    );
+function checkBoolean(value: unknown, what: string): asserts value is boolean {
+  if (typeof value === "boolean") return;
+  throw new RepriseError("BAD_OPTIONS", `${what}: expected true or false, got ${inspect(value)}.`);
 }
 
 function isDefinition(value: unknown): value is Definition {

@@ -21,7 +21,7 @@ export {
   type ValuesByNode,
   type PlannedArrival,
 } from "./evaluate.ts";
-export { edgesInto, type FlowEdge, type FlowNode, type BranchGuard, type NodeWork } from "./node.ts";
+export { edgesInto, SPREAD_SUFFIX, type FlowEdge, type FlowNode, type BranchGuard, type NodeWork } from "./node.ts";
 export type { ActionOptions, Flow, FlowBuilder, NeededValues, FlowPart, SpreadOptions } from "./parts.ts";
 export { regionsOf, type Head, type Region, type Regions } from "./regions.ts";
 export { decodeInputs, valuesFrom, spreadListFrom, valueInEntry, type DecodedArrival } from "./inputs.ts";
@@ -34,9 +34,21 @@ export {
   type NodeRef,
   type ParsedItemName,
 } from "./items.ts";
-export { planEnd, planCompletion, type NodeOutcome, type CompletionPlan, type PlanHost } from "./plan.ts";
+export { hasKey, slotOf } from "./keys.ts";
+export {
+  entriesPerPortion,
+  planCompletion,
+  planEnd,
+  planPortion,
+  routeOf,
+  type CompletionPlan,
+  type NodeOutcome,
+  type PlanHost,
+} from "./plan.ts";
+export { isForkable, planFlowFork, sortNodes, type FlowFork } from "./fork.ts";
+export { findMisfit, routesOf, type LiveFlow } from "./fit.ts";
 export { planTurn, type FlowTurn } from "./plan-turn.ts";
 export { flowRunBody } from "./run-body.ts";
 export { replayFlow } from "./replay.ts";
-export { RecordedNodes, type NodeEndEntry } from "./recorded-nodes.ts";
+export { effectiveFlowEntries, isNodeEnd, RecordedNodes, type NodeEndEntry } from "./recorded-nodes.ts";
 export { planFlowRetry, type FailedFlow } from "./retry.ts";

@@ -1,8 +1,14 @@
 // Inputs: the values of a ready node, from the arrivals at it.
 
 import { decode, RepriseError } from "../base/index.ts";
-import type { ArrivalKind, FailureData, NodeCompletedData, NodeInput, RunStartedData } from "../kernel/index.ts";
-import { entryData } from "../workflow/index.ts";
+import {
+  errorOf,
+  type ArrivalKind,
+  type FailureData,
+  type NodeCompletedData,
+  type NodeInput,
+  type RunStartedData,
+} from "../kernel/index.ts";
 import type { FlowBody } from "./definition.ts";
 import { SKIPPED, type ValuesByNode } from "./evaluate.ts";
 
@@ -63,7 +69,7 @@ export function spreadListFrom({ nodes }: FlowBody, barrier: string, arrived: re
   for (const { index, kind, data } of items) {
     if (index < 0 || index >= items.length)
       throw new RepriseError("STORE_CORRUPT", `The items of ${barrier} have a gap. Run \`reprise doctor\`.`);
-    const value = kind === "failure" ? entryData.errorOf(data) : data.result;
+    const value = kind === "failure" ? errorOf(data) : data.result;
     if (!settle) list[index] = value;
     else list[index] = kind === "failure" ? { status: "rejected", reason: value } : { status: "fulfilled", value };
   }

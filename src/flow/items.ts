@@ -13,6 +13,8 @@ export interface NodeRef {
   readonly index: number | undefined;
   /** The head has its value already, in the entry that the row names; only the nodes derived from it run again. */
   readonly rederives: boolean;
+  /** Queues the next items of the spread that is the head (keys.K2). */
+  readonly isPortion: boolean;
 }
 
 /** `saved[17]` */
@@ -25,13 +27,21 @@ export function rederiveItemName(head: string): string {
   return `${head}[again]`;
 }
 
-const ITEM = /^(.*)\[(\d+|again)\]$/s;
+/** `saved[more]` */
+export function portionItemName(spread: string): string {
+  return `${spread}[more]`;
+}
+
+const ITEM = /^(.*)\[(\d+|again|more)\]$/s;
 
 /** What the name of an item or of an entry's command says, without the flow's definition. */
 export interface ParsedItemName {
   readonly node: string;
-  /** `spread`: the list of a spread, `saved[]`. `item`: one of its items. `rederive`: `fetch[again]`. `when`: `large?`. */
-  readonly kind: "node" | "spread" | "item" | "rederive" | "when";
+  /**
+   * `spread`: the list of a spread, `saved[]`. `item`: one of its items. `portion`: `saved[more]`. `rederive`: `fetch[again]`.
+   * `when`: `large?`.
+   */
+  readonly kind: "node" | "spread" | "item" | "portion" | "rederive" | "when";
   /** Set for an item of a spread. */
   readonly index: number | undefined;
 }
@@ -42,6 +52,7 @@ export function parseItemName(name: string): ParsedItemName {
   if (name.endsWith("?")) return { node: name, kind: "when", index: undefined };
   const [, node = name, which] = ITEM.exec(name) ?? [];
   if (which === undefined) return { node, kind: "node", index: undefined };
+  if (which === "more") return { node, kind: "portion", index: undefined };
   if (which === "again") return { node, kind: "rederive", index: undefined };
   return { node, kind: "item", index: Number(which) };
 }
@@ -49,10 +60,11 @@ export function parseItemName(name: string): ParsedItemName {
 /** Undefined if the flow does not have it. */
 export function findRef({ regions }: FlowBody, item: string): NodeRef | undefined {
   const [, name, which] = ITEM.exec(item) ?? [item, item];
-  const again = which === "again";
-  const isItem = which !== undefined && !again;
-  const head = regions.get(isItem ? `${name}${SPREAD_SUFFIX}` : (name as string));
-  return head && { item, head, index: isItem ? Number(which) : undefined, rederives: again };
+  const rederives = which === "again";
+  const isPortion = which === "more";
+  const ofSpread = which !== undefined && !rederives;
+  const head = regions.get(ofSpread ? `${name}${SPREAD_SUFFIX}` : (name as string));
+  return head && { item, head, index: ofSpread && !isPortion ? Number(which) : undefined, rederives, isPortion };
 }
 
 /** Throws if the flow does not have it, because its code has changed since the run started. */

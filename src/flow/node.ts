@@ -15,8 +15,11 @@ export type NodeWork =
       readonly kind: "action";
       readonly run: Function;
       readonly recover: Function | undefined;
+      readonly recoversTimeouts: boolean;
       /** One of the actions of a `parallel`. */
       readonly isPart: boolean;
+      /** The version of its function, if its value depends on its needs alone. */
+      readonly pure?: string | undefined;
     }
   | {
       readonly kind: "inline";

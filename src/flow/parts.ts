@@ -1,6 +1,6 @@
 // Parts: the types of a flow builder. Each node adds a part; later nodes can need the names of earlier ones.
 
-import type { Awaitable, Definition, Policy, Queue, Task, TaskContext } from "../kernel/index.ts";
+import type { Awaitable, Definition, KeyFunction, Policy, Queue, Task, TaskContext } from "../kernel/index.ts";
 
 /** One named value of a flow; `Maybe` if a branch can skip it. Parts form a union: intersections fail near 97 nodes. */
 export interface FlowPart<Name extends string, Value, Maybe extends boolean = false> {
@@ -41,10 +41,19 @@ type UnusedName<N extends string, Taken> = N extends Taken ? `"${N}" is already 
 /** Options of an action: retries, a time limit, a queue, a label, and a value for when all attempts fail. */
 export type ActionOptions<P extends AnyPart, R extends readonly string[], T> = Policy & {
   queue?: Queue;
+  /** The key for the queue's limits per key. */
+  key?: (given: NeededValues<P, R>) => string;
   /** Only workers with this label run it; default: the flow's label. */
   label?: string;
-  /** Returns the value to use after the last attempt has failed. */
+  /** Returns the value to use after the last attempt has failed, unless it timed out. */
   catch?: (error: Error, given: NeededValues<P, R>) => NoInfer<T>;
+  /** `catch` also handles a last attempt that timed out, whose call may still take effect. Default: false. */
+  catchTimeouts?: boolean;
+  /**
+   * The version of the function, if it is pure: its value depends on its needs alone. A known value of the same flow, node, needs
+   * and version is reused instead of a call.
+   */
+  pure?: string;
 };
 
 /** Options of a spread: concurrency, what a failed item means, retries and time limit per item. */
@@ -54,6 +63,8 @@ export interface SpreadOptions<Settle extends boolean> extends Policy {
   /** A failed item becomes a `rejected` entry of the result instead of failing the run. */
   settle?: Settle;
   queue?: Queue;
+  /** The key of an item for the queue's limits per key. Annotate its parameter with the type of the items. */
+  key?: KeyFunction;
   /** Only workers with this label run it; default: the flow's label. */
   label?: string;
 }

@@ -1,23 +1,23 @@
 // Plan turn: the plan for a turn of a flow, which starts the run or takes messages from its inbox.
 
 import { CancelledError, invariant, RepriseError } from "../base/index.ts";
-import { decodeData, type InboxRow, type NewEntry, type NodeArrival } from "../kernel/index.ts";
+import { errorOf, decodeData, type InboxRow, type NewEntry, type NodeArrival } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import type { FlowBody } from "./definition.ts";
 import { requireRef } from "./items.ts";
 import { planEnd, planCompletion, type NodeOutcome, type CompletionPlan, type PlanHost } from "./plan.ts";
 
 export interface FlowTurn {
-  /** 1 if the journal has only the entry of the start. */
-  readonly head: number;
+  /** No turn of the run has been committed yet. */
+  readonly isNew: boolean;
   readonly input: unknown;
   readonly inbox: readonly InboxRow[];
 }
 
 /** One plan for all rows; rows after the end of the run are ignored. */
-export function planTurn(body: FlowBody, { head, input, inbox }: FlowTurn, host: PlanHost): CompletionPlan {
+export function planTurn(body: FlowBody, { isNew, input, inbox }: FlowTurn, host: PlanHost): CompletionPlan {
   let plan: CompletionPlan = { entries: [], arrivals: [], advances: [], children: [], messages: [], then: "continue" };
-  if (head === 1)
+  if (isNew)
     plan = planCompletion(body, requireRef(body, "input"), { outcome: "value", value: input, attempt: 0 }, host);
   for (const row of inbox) {
     if (plan.then !== "continue") break;
@@ -59,7 +59,7 @@ function planRow(body: FlowBody, { type, target, data }: InboxRow, host: PlanHos
 function answerOf(type: "ChildWorkflowCompleted" | "ChildWorkflowFailed", data: string): NodeOutcome {
   return type === "ChildWorkflowCompleted"
     ? { outcome: "value", value: decodeData(type, data).output, attempt: 0 }
-    : { outcome: "failure", error: entryData.errorOf(decodeData(type, data)), attempt: 0 };
+    : { outcome: "failure", error: errorOf(decodeData(type, data)), attempt: 0 };
 }
 
 function merged(first: CompletionPlan, second: CompletionPlan | undefined): CompletionPlan {

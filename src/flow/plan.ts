@@ -9,19 +9,23 @@
 import { inspect } from "node:util";
 import { decode, encode, invariant, RepriseError, type PayloadLimits } from "../base/index.ts";
 import {
-  queueSlotOf,
+  memoText,
   nodeRoute,
   type Claim,
   type CompleteWrite,
+  type ExecutionFacts,
   type NewEntry,
+  type NewMemo,
   type NodeArrival,
   type NodeItem,
   type RunRecord,
+  type SpreadPortion,
 } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import type { FlowBody } from "./definition.ts";
 import { evaluate, SKIPPED, type PlannedArrival } from "./evaluate.ts";
-import type { NodeRef } from "./items.ts";
+import { portionItemName, type NodeRef } from "./items.ts";
+import { hasKey, isPortioned, slotOf } from "./keys.ts";
 import type { FlowNode } from "./node.ts";
 import type { Region } from "./regions.ts";
 
@@ -44,6 +48,11 @@ export type NodeOutcome =
       readonly failures?: string | undefined;
       /** The error that `catch` turned into the value. */
       readonly caught?: unknown;
+      readonly ran?: ExecutionFacts | undefined;
+      /** The key of the memo that the value was reused from. */
+      readonly reused?: string | undefined;
+      /** Remembers the value of a pure node: its key, and the runtime of the process. */
+      readonly remember?: Pick<NewMemo, "memo" | "by"> | undefined;
     }
   | { readonly outcome: "skip" }
   | {
@@ -51,6 +60,7 @@ export type NodeOutcome =
       readonly error: unknown;
       readonly attempt: number;
       readonly failures?: string | undefined;
+      readonly ran?: ExecutionFacts | undefined;
     };
 
 const NONE: readonly never[] = [];
@@ -94,7 +104,8 @@ function planValue(
       // plan.P2
       if (typeof value === "object" && result !== undefined) value = decode(result);
     } catch (error) {
-      const failure = { outcome: "failure", error, attempt: outcome.attempt, failures: outcome.failures } as const;
+      const { attempt, failures, ran } = outcome;
+      const failure = { outcome: "failure", error, attempt, failures, ran } as const;
       return failed(head.id, failure, host, [failedEntry(head.id, failure)]);
     }
   const evaluated = evaluate(region, value, (node, derived) => keptText(node, derived, host.limits));
@@ -109,8 +120,10 @@ function planValue(
       ["failures", outcome.failures],
       ["kept", kept],
       ["result", result],
+      ["reused", outcome.reused && encode(outcome.reused)],
       ["skipped", skipped && encode(skipped)],
     ),
+    ran: factsOf(outcome, result),
   };
   // plan.P3
   if (evaluated.status === "threw") {
@@ -125,6 +138,14 @@ function planValue(
   const arrivals = arrivalsOf(body, evaluated.arrivals, causeOf, host);
   if (evaluated.output === undefined) return { ...CONTINUE, entries, arrivals };
   return completed(host, entries, evaluated.output.value, againOf(head));
+}
+
+/** The facts of the execution, with the row of a pure node's value. */
+function factsOf(
+  { ran, remember }: NodeOutcome & { outcome: "value" },
+  result: string | undefined,
+): ExecutionFacts | undefined {
+  return ran === undefined || remember === undefined ? ran : { ...ran, memo: { ...remember, value: memoText(result) } };
 }
 
 /** The head whose stored value a retry can derive from; undefined if it has none. */
@@ -162,6 +183,7 @@ function planSkip(body: FlowBody, region: Region, host: PlanHost): CompletionPla
 function planSpread(body: FlowBody, { head }: Region, items: unknown, host: PlanHost): CompletionPlan {
   const barrier = barrierOf(body, head);
   let chunks: Chunks;
+  let keys: Keys | undefined;
   try {
     if (!Array.isArray(items))
       throw new RepriseError(
@@ -169,6 +191,8 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
         `Flow ${body.name}: expected a list as the items of ${barrier.id}, got ${inspect(items, { depth: 0 })}.`,
       );
     chunks = chunksOf(barrier.id, items, host.limits);
+    // keys.K1
+    if (isPortioned(head)) keys = items.map((item, index) => slotOf(body, head, item, index).key ?? null);
   } catch (error) {
     return failed(head.id, { outcome: "failure", error, attempt: 0 }, host, [
       failedEntry(head.id, { outcome: "failure", error, attempt: 0 }),
@@ -180,6 +204,26 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
     "Every entry of a spread but the last is full, so that an item's entry is found by its index.",
   );
   const { window = WINDOW } = head.work as { window?: number };
+  const entries: NewEntry[] = [
+    { type: "NodeCompleted", command: head.id, data: `{"result":${length}}` },
+    ...chunks.texts.map((text, index): NewEntry => {
+      const from = index * chunks.perEntry;
+      const of = keys === undefined ? "" : `,"keys":${encode(keys.slice(from, from + chunks.perEntry))}`;
+      return { type: "ItemsSpread", command: head.id, data: `{"from":${from},"items":${text}${of}}` };
+    }),
+  ];
+  const spread = {
+    barrier: barrier.id,
+    barrierNode: nodeItemOf(body, barrier, host),
+    required: length,
+    window,
+    cause: 1,
+    perEntry: chunks.perEntry,
+  };
+  if (keys !== undefined) {
+    const portion = portionOf(body, head, keys.slice(0, chunks.perEntry * entriesPerPortion(chunks.perEntry)), host);
+    return { ...CONTINUE, entries, spread: { ...spread, node: portion.node, claims: [], portion } };
+  }
   const { claim: first, ...node } = nodeItemOf(body, head, host);
   const claims = first === undefined ? [] : [first];
   while (claims.length > 0 && claims.length < Math.min(length, window)) {
@@ -187,26 +231,38 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
     if (claim === undefined) break;
     claims.push(claim);
   }
-  return {
-    ...CONTINUE,
-    entries: [
-      { type: "NodeCompleted", command: head.id, data: `{"result":${length}}` },
-      ...chunks.texts.map((text, index): NewEntry => {
-        const from = index * chunks.perEntry;
-        return { type: "ItemsSpread", command: head.id, data: `{"from":${from},"items":${text}}` };
-      }),
-    ],
-    spread: {
-      barrier: barrier.id,
-      barrierNode: nodeItemOf(body, barrier, host),
-      required: length,
-      window,
-      cause: 1,
-      perEntry: chunks.perEntry,
-      node,
-      claims,
-    },
+  return { ...CONTINUE, entries, spread: { ...spread, node, claims } };
+}
+
+/** One per item; null: no key. */
+type Keys = readonly (string | null)[];
+
+/** How many items of a spread with keys a commit queues, and how many of their entries a worker reads for it. */
+const PORTION_ITEMS = 1_000;
+const PORTION_ENTRIES = 16;
+
+/** Entries whose items one commit queues; `perEntry`: how many items an entry has. */
+export function entriesPerPortion(perEntry: number): number {
+  return Math.max(1, Math.min(PORTION_ENTRIES, Math.floor(PORTION_ITEMS / perEntry)));
+}
+
+/** Queues the next items of a spread; runs no user code (keys.K2). */
+export function planPortion(body: FlowBody, ref: NodeRef, keys: Keys, host: PlanHost): CompletionPlan {
+  const { head } = ref.head.region;
+  const barrier = barrierOf(body, head).id;
+  return { ...CONTINUE, entries: NONE, portion: { barrier, ...portionOf(body, head, keys, host) } };
+}
+
+function portionOf(body: FlowBody, spread: FlowNode, keys: Keys, host: PlanHost): SpreadPortion {
+  const next = { item: portionItemName(spread.name), node: nodeItemOf(body, spread, host) };
+  const queue = spread.slotOptions?.queue.name;
+  // The code may have lost its key, or its queue, after the items were spread.
+  const node = {
+    name: routeOf(body, spread),
+    priority: host.record.priority,
+    ...(queue !== undefined && { slot: { queue } }),
   };
+  return { keys: hasKey(spread) ? keys : keys.map(() => null), node, next };
 }
 
 interface Chunks {
@@ -254,6 +310,7 @@ function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutc
         node: nodeItemOf(body, barrier, host),
       },
     ],
+    // Also with a key, which the code may have got after the items were spread: the store knows how they are queued.
     advances: [{ barrier: barrier.id, node: nodeItemOf(body, spread, host) }],
   });
   invariant(outcome.outcome !== "skip", "An item of a spread is never skipped on its own.");
@@ -261,10 +318,12 @@ function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutc
   if (outcome.outcome === "value")
     try {
       const result = entryData.encodeNamed(`The value of node ${ref.item}`, outcome.value, host.limits);
-      const data = entryData.taskCompletedData(outcome.attempt, result, outcome.failures);
-      return arrive({ type: "NodeCompleted", command: ref.item, data }, "value");
+      const reused = outcome.reused && encode(outcome.reused);
+      const data = entryData.taskCompletedData(outcome.attempt, result, outcome.failures, reused);
+      return arrive({ type: "NodeCompleted", command: ref.item, data, ran: factsOf(outcome, result) }, "value");
     } catch (error) {
-      end = { outcome: "failure", error, attempt: outcome.attempt, failures: outcome.failures };
+      const { attempt, failures, ran } = outcome;
+      end = { outcome: "failure", error, attempt, failures, ran };
     }
   const entry = failedEntry(ref.item, end as Failure);
   const settles = spread.work.kind === "spread" && spread.work.settle;
@@ -275,8 +334,8 @@ function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutc
 
 type Failure = NodeOutcome & { readonly outcome: "failure" };
 
-function failedEntry(node: string, { error, attempt, failures }: Failure): NewEntry {
-  return { type: "NodeFailed", command: node, data: entryData.taskFailedData(attempt, error, failures) };
+function failedEntry(node: string, { error, attempt, failures, ran }: Failure): NewEntry {
+  return { type: "NodeFailed", command: node, data: entryData.taskFailedData(attempt, error, failures), ran };
 }
 
 function completed(host: PlanHost, entries: readonly NewEntry[], value: unknown, again?: string): CompletionPlan {
@@ -358,11 +417,17 @@ function barrierOf({ nodes }: FlowBody, spread: FlowNode): FlowNode {
 /** The queue item of a node that becomes ready. */
 export function nodeItemOf(body: FlowBody, node: FlowNode, host: PlanHost): NodeItem {
   const { priority } = host.record;
-  const slot = node.slotOptions && queueSlotOf(node.slotOptions, undefined, `Flow ${body.name}: node ${node.id}`);
-  const name = nodeRoute(body.name, body.version, slot?.queue, node.label);
-  if (slot !== undefined) return { name, priority, slot };
+  if (node.slotOptions !== undefined && !hasKey(node))
+    return { name: routeOf(body, node), priority, slot: { queue: node.slotOptions.queue.name } };
+  // keys.K1. A node with a key waits outside of its queue for a worker that computes the key.
+  const name = nodeRoute(body.name, body.version, undefined, node.label);
   const claim = host.claim(node, name, labelOf(body, node));
   return { name, priority, ...(claim && { claim }) };
+}
+
+/** The route of a node in its queue. */
+export function routeOf({ name, version }: FlowBody, { slotOptions, label }: FlowNode): string {
+  return nodeRoute(name, version, slotOptions?.queue.name, label);
 }
 
 function labelOf(body: FlowBody, node: FlowNode): string | undefined {

@@ -1,7 +1,10 @@
 // Recorded nodes: a flow's journal, by node, without the entries that a retry made void.
 
 import type { PayloadLimits } from "../base/index.ts";
-import { decodeEntry, isOfType, type DecodedEntry, type Entry } from "../kernel/index.ts";
+import { decodeEntry, errorOf, isOfType, type DecodedEntry, type Entry } from "../kernel/index.ts";
+
+import { spreadItemName } from "./items.ts";
+import { SPREAD_SUFFIX } from "./node.ts";
 
 /** The entries that end a node of a flow. */
 export type NodeEndEntry = DecodedEntry<"NodeCompleted" | "NodeFailed" | "NodeSkipped">;
@@ -20,6 +23,7 @@ export class RecordedNodes {
   readonly #nodes = new Map<string, NodeEndEntry>();
   readonly #kept = new Map<string, { readonly value: unknown }>();
   readonly #items = new Map<string, unknown[]>();
+  readonly #calls = new Map<string, string>();
 
   constructor(entries: readonly Entry[]) {
     const effective = effectiveFlowEntries(entries);
@@ -34,6 +38,8 @@ export class RecordedNodes {
     this.end = last !== undefined && isOfType(last, "RunCompleted", "RunFailed", "RunCancelled") ? last : undefined;
     for (const entry of effective) {
       if (entry.type === "ItemsSpread") this.#addItems(entry.command, entry.data.items);
+      if (entry.type === "ChildWorkflowInitiated" && entry.data.given !== undefined)
+        this.#calls.set(entry.command, entry.data.given);
       // A child that is retried on its own after its failure was settled answers its parent again; the first answer counts.
       if (!isNodeEnd(entry) || this.#nodes.has(entry.command)) continue;
       this.#nodes.set(entry.command, entry);
@@ -52,6 +58,11 @@ export class RecordedNodes {
     return this.#nodes.get(item);
   }
 
+  /** Digest of the input that a call passed to its child; undefined if there is no child, or an earlier version wrote it. */
+  callInput(node: string): string | undefined {
+    return this.#calls.get(node);
+  }
+
   /** The value of a derived node, if it was kept. */
   kept(node: string): { readonly value: unknown } | undefined {
     const own = this.#nodes.get(node);
@@ -61,6 +72,20 @@ export class RecordedNodes {
 
   items(spread: string): readonly unknown[] {
     return this.#items.get(spread) ?? [];
+  }
+
+  /** The list of a barrier; undefined if its spread was skipped or has not ended, or an item has not. */
+  list(barrier: string, { settle }: { readonly settle: boolean }): readonly unknown[] | undefined {
+    if (this.#nodes.get(`${barrier}${SPREAD_SUFFIX}`)?.type !== "NodeCompleted") return undefined;
+    const list: unknown[] = [];
+    for (const index of this.items(`${barrier}${SPREAD_SUFFIX}`).keys()) {
+      const entry = this.#nodes.get(spreadItemName(barrier, index));
+      if (entry?.type === "NodeCompleted")
+        list.push(settle ? { status: "fulfilled", value: entry.data.result } : entry.data.result);
+      else if (entry?.type === "NodeFailed" && settle) list.push({ status: "rejected", reason: errorOf(entry.data) });
+      else return undefined;
+    }
+    return list;
   }
 
   get output(): { readonly value: unknown } | undefined {

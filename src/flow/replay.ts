@@ -6,9 +6,16 @@
 // flow.R4. As in the run, the nodes of a region share values, and every region has its own copies of the values of others.
 //   So a function that modifies a value affects the same nodes as in the run.
 
-import { decode, encode, type PayloadLimits } from "../base/index.ts";
-import type { Entry } from "../kernel/index.ts";
-import { entryData, isNotStarted, type Replay } from "../workflow/index.ts";
+import { decode, encode, type PayloadLimits, digest } from "../base/index.ts";
+import { isTask, parseNow, taskBody, type Entry } from "../kernel/index.ts";
+import {
+  entryData,
+  isNotStarted,
+  type Differs,
+  type OnDelivery,
+  type PureCall,
+  type Replay,
+} from "../workflow/index.ts";
 import { OUTPUT, type FlowBody } from "./definition.ts";
 import { derive, neededValues, SKIPPED, type ValuesByNode } from "./evaluate.ts";
 import { RecordedNodes, type NodeEndEntry } from "./recorded-nodes.ts";
@@ -18,7 +25,16 @@ const OPEN: unique symbol = Symbol("open");
 
 type FlowMismatch = Extract<Replay, { readonly status: "mismatch" }>;
 
-export function replayFlow(body: FlowBody, entries: readonly Entry[], chain: string): Replay {
+/** Receives the pure nodes that have a recorded value. */
+export type OnPureNode = (call: PureCall) => void;
+
+/** Callbacks for the nodes that a replay reaches. */
+interface Watchers {
+  readonly onDelivery?: OnDelivery | undefined;
+  readonly onPure?: OnPureNode | undefined;
+}
+
+export function replayFlow(body: FlowBody, entries: readonly Entry[], chain: string, watchers: Watchers = {}): Replay {
   const recorded = new RecordedNodes(entries);
   if (isNotStarted(recorded.end)) return { status: "same", digest: `sha256:${chain}` };
   const unknownNode = recorded.findUnknown((item) => isKnown(body, item));
@@ -29,7 +45,7 @@ export function replayFlow(body: FlowBody, entries: readonly Entry[], chain: str
       undefined,
       unknownNode.command,
     );
-  return new Replayed(body, recorded).run() ?? { status: "same", digest: `sha256:${chain}` };
+  return new Replayed(body, recorded, watchers).run() ?? { status: "same", digest: `sha256:${chain}` };
 }
 
 function isKnown({ nodes }: FlowBody, item: string): boolean {
@@ -39,6 +55,7 @@ function isKnown({ nodes }: FlowBody, item: string): boolean {
 class Replayed {
   readonly #body: FlowBody;
   readonly #recorded: RecordedNodes;
+  readonly #onDelivery: OnDelivery | undefined;
   /** flow.R4 */
   readonly #known = new Map<string, unknown>();
   readonly #homes = new Map<string, string>();
@@ -46,9 +63,13 @@ class Replayed {
   /** Regions in which a function threw, as in the run, so that nothing after it was derived. */
   readonly #broken = new Set<string>();
 
-  constructor(body: FlowBody, recorded: RecordedNodes) {
+  readonly #onPure: OnPureNode | undefined;
+
+  constructor(body: FlowBody, recorded: RecordedNodes, { onDelivery, onPure }: Watchers) {
     this.#body = body;
     this.#recorded = recorded;
+    this.#onDelivery = onDelivery;
+    this.#onPure = onPure;
     for (const [head, { region }] of body.regions) for (const { id } of region.inline) this.#homes.set(id, head);
   }
 
@@ -64,6 +85,7 @@ class Replayed {
 
   #check(node: FlowNode): FlowMismatch | undefined {
     const { work, id } = node;
+    this.#onDelivery?.(this.#recorded.of(id) ?? { command: id });
     if (work.kind === "barrier") return this.#checkBarrier(node);
     const home = this.#homes.get(id);
     const entry = this.#recorded.of(id);
@@ -78,6 +100,8 @@ class Replayed {
     }
     if (entry?.type === "NodeSkipped")
       return mismatch(id, `the journal recorded that ${id} was skipped; the code now runs it.`, "run", "skipped");
+    const otherInput = work.kind === "call" ? this.#checkCall(id, () => work.input(given)) : undefined;
+    if (otherInput !== undefined) return otherInput;
     // flow.R3
     if (home === undefined && entry === undefined) return this.#leaveOpen(id);
     switch (work.kind) {
@@ -85,6 +109,7 @@ class Replayed {
       case "call":
         if (entry?.type !== "NodeCompleted") return this.#leaveOpen(id);
         this.#known.set(id, entry.data.result);
+        if (this.#onPure !== undefined && !("caught" in entry.data)) this.#reportPure(this.#onPure, node, given);
         return undefined;
       case "spread":
         return this.#checkSpread(node, given, entry);
@@ -93,8 +118,50 @@ class Replayed {
     }
   }
 
+  #checkCall(id: string, input: () => unknown): FlowMismatch | undefined {
+    const recorded = this.#recorded.callInput(id);
+    if (recorded === undefined) return undefined;
+    let value: unknown;
+    try {
+      value = input();
+    } catch (error) {
+      const thrown = entryData.errorText(error);
+      return mismatch(
+        id,
+        `the journal recorded the input of ${id}; its input function now throws.`,
+        thrown,
+        recorded,
+        "input",
+      );
+    }
+    if (isData(value, this.#recorded.limits) && digest(encode(value)) === recorded) return undefined;
+    return mismatch(
+      id,
+      `the journal recorded another input of ${id} than the code now passes.`,
+      textOf(value),
+      recorded,
+      "input",
+    );
+  }
+
   #leaveOpen(id: string): undefined {
     this.#known.set(id, OPEN);
+  }
+
+  /** A pure action, or a call of a pure task. */
+  #reportPure(onPure: OnPureNode, { id, work }: FlowNode, given: Readonly<Record<string, unknown>>): void {
+    const values = copyOf(given) as Readonly<Record<string, unknown>>;
+    if (work.kind === "action" && work.pure !== undefined)
+      onPure({ command: id, name: id, pure: work.pure, call: (op) => work.run(op, copyOf(values)) as unknown });
+    if (work.kind === "call") this.#reportTask(onPure, id, work.definition, () => work.input(values));
+  }
+
+  #reportTask(onPure: OnPureNode, command: string, what: unknown, input: () => unknown): void {
+    if (!isTask(what)) return;
+    const { pure, run, schema } = taskBody(what);
+    const { name } = what;
+    if (pure === undefined) return;
+    onPure({ command, name, pure, call: (op) => run(op, parseNow(schema, copyOf(input()), `task ${name}`)) });
   }
 
   /** flow.R4 */
@@ -132,6 +199,7 @@ class Replayed {
             `the journal recorded a value of ${id}; its function now throws.`,
             entryData.errorText(error),
             failed?.type,
+            "value",
           );
     }
     if (failed?.type === "NodeFailed") {
@@ -141,6 +209,7 @@ class Replayed {
           `the journal recorded that ${id} threw; its function now returns a value.`,
           textOf(value),
           "NodeFailed",
+          "value",
         );
       this.#broken.add(home);
       return this.#leaveOpen(id);
@@ -155,6 +224,7 @@ class Replayed {
       `The code now derives another value of ${id} than the journal recorded.`,
       textOf(value),
       textOf(kept.value),
+      "value",
     );
   }
 
@@ -176,6 +246,7 @@ class Replayed {
         `the journal recorded the items of ${id}; its items function now throws.`,
         entryData.errorText(error),
         textOf(recorded),
+        "value",
       );
     }
     if (textOf(items) === textOf(recorded)) return undefined;
@@ -184,6 +255,7 @@ class Replayed {
       `The code now returns other items of ${id} than the journal recorded.`,
       textOf(items),
       textOf(recorded),
+      "value",
     );
   }
 
@@ -193,20 +265,13 @@ class Replayed {
       this.#known.set(id, items);
       return undefined;
     }
-    const settle = work.kind === "barrier" && work.settle;
-    const list: unknown[] = [];
-    for (const index of (items as readonly unknown[]).keys()) {
-      const entry = this.#recorded.of(`${id}[${index}]`);
-      if (entry?.type === "NodeCompleted")
-        list.push(settle ? { status: "fulfilled", value: entry.data.result } : entry.data.result);
-      else if (entry?.type === "NodeFailed" && settle)
-        list.push({ status: "rejected", reason: entryData.errorOf(entry.data) });
-      else {
-        this.#known.set(id, OPEN);
-        return undefined;
-      }
-    }
-    this.#known.set(id, list);
+    const spread = this.#body.nodes.get(`${id}${SPREAD_SUFFIX}`)?.work;
+    if (this.#onPure !== undefined && spread?.kind === "spread")
+      for (const [index, item] of (items as readonly unknown[]).entries())
+        if (this.#recorded.of(`${id}[${index}]`)?.type === "NodeCompleted")
+          this.#reportTask(this.#onPure, `${id}[${index}]`, spread.run, () => item);
+    const list = this.#recorded.list(id, { settle: work.kind === "barrier" && work.settle });
+    this.#known.set(id, list ?? OPEN);
     return undefined;
   }
 }
@@ -233,6 +298,7 @@ function copyOf(value: unknown): unknown {
   return typeof value === "object" && value !== null && isData(value) ? decode(encode(value)) : value;
 }
 
-function mismatch(where: string, message: string, expected: unknown, actual: unknown): FlowMismatch {
-  return { status: "mismatch", where, message, expected, actual };
+/** Without `differs`: the code has other nodes, or takes another branch. */
+function mismatch(where: string, message: string, expected: unknown, actual: unknown, differs?: Differs): FlowMismatch {
+  return { status: "mismatch", where, message, expected, actual, ...(differs !== undefined && { differs }) };
 }

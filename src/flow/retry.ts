@@ -16,7 +16,7 @@ import {
   type RunRecord,
 } from "../kernel/index.ts";
 import type { PlannedRetry } from "../workflow/index.ts";
-import { rederiveItemName, spreadItemName } from "./items.ts";
+import { portionItemName, rederiveItemName, spreadItemName } from "./items.ts";
 import { SPREAD_SUFFIX } from "./node.ts";
 import { effectiveFlowEntries, isNodeEnd } from "./recorded-nodes.ts";
 
@@ -57,12 +57,14 @@ export function planFlowRetry({ record, entries, readiness }: FailedFlow): Plann
     ],
     children: openChildren(effective).map((child) => {
       const [, spread, index] = /^(.*)\[(\d+)\]$/s.exec(child.command) ?? [];
-      const entryOf = spread === undefined ? () => 1 : entriesOfItems(effective, `${spread}${SPREAD_SUFFIX}`);
+      const seq = spread === undefined ? 1 : entryOf(chunksOf(effective, `${spread}${SPREAD_SUFFIX}`), Number(index));
       // flow.T4
-      return { ...child, item: named(child.command, entryOf(Number(index))) };
+      return { ...child, item: named(child.command, seq) };
     }),
     deadlineMs: started?.type === "RunStarted" ? started.data.deadline : undefined,
     reopened: [],
+    promises: [],
+    settlements: [],
     step: undefined,
     kept: [],
   };
@@ -91,21 +93,29 @@ function openNodes(
   const open: { item: string; seq: number }[] = [];
   for (const { node, required, completed, queued } of readiness) {
     if (completed === required && !done.has(node)) open.push({ item: node, seq: 1 });
-    const entryOf = entriesOfItems(effective, `${node}${SPREAD_SUFFIX}`);
-    for (let index = 0; index < (queued ?? 0); index += 1) {
+    if (queued === undefined) continue;
+    const chunks = chunksOf(effective, `${node}${SPREAD_SUFFIX}`);
+    for (let index = 0; index < queued; index += 1) {
       const item = spreadItemName(node, index);
-      if (!done.has(item)) open.push({ item, seq: entryOf(index) });
+      if (!done.has(item)) open.push({ item, seq: entryOf(chunks, index) });
     }
+    // keys.K2
+    if (queued < required && chunks[0]?.data.keys !== undefined)
+      open.push({ item: portionItemName(node), seq: entryOf(chunks, queued) });
   }
   return open;
 }
 
-/** The entry that holds each item of a spread. */
-function entriesOfItems(effective: readonly DecodedEntry[], spread: string): (index: number) => number {
-  const chunks = effective
-    .filter((entry) => isOfType(entry, "ItemsSpread"))
-    .filter(({ command }) => command === spread);
-  return (index) => chunks.findLast(({ data }) => data.from <= index)?.seq ?? 1;
+type Chunk = DecodedEntry<"ItemsSpread">;
+
+/** The entries that hold the items of a spread, in order. */
+function chunksOf(effective: readonly DecodedEntry[], spread: string): readonly Chunk[] {
+  return effective.filter((entry) => isOfType(entry, "ItemsSpread")).filter(({ command }) => command === spread);
+}
+
+/** The `seq` of the entry that holds an item. */
+function entryOf(chunks: readonly Chunk[], index: number): number {
+  return chunks.findLast(({ data }) => data.from <= index)?.seq ?? 1;
 }
 
 function endedNodes(effective: readonly DecodedEntry[]): Set<string> {

@@ -19,13 +19,15 @@ export function flowRunBody(definition: Definition): WorkflowBody {
         name: body.name,
         version: body.version,
         run: () => Promise.reject(new RepriseError("INVARIANT", "A flow has no workflow function.")),
-        replay: async ({ entries, chain }) => replayFlow(body, entries, chain),
+        replay: async ({ entries, chain, host, onDelivery }) =>
+          replayFlow(body, entries, chain, { onDelivery, onPure: host.onPureCall }),
         schema: body.schema,
         ports: {},
         determinism: undefined,
         slotOptions: undefined,
         label: body.label,
         deadlineMs: body.deadlineMs,
+        retention: body.retention,
       }),
     );
   return made;

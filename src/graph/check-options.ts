@@ -1,7 +1,14 @@
 // Check options: validates the options of a graph and of its nodes when the builder is called.
 
 import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration } from "../base/index.ts";
-import { checkDeadline, checkPolicy, labelOption, checkQueueSlot, type Policy } from "../kernel/index.ts";
+import {
+  checkDeadline,
+  checkPolicy,
+  checkRetention,
+  labelOption,
+  checkQueueSlot,
+  type Policy,
+} from "../kernel/index.ts";
 import { checkPorts } from "../workflow/index.ts";
 import { findMisfit, type Channel, type Channels } from "./channel.ts";
 import type { NodeEffects, GraphOptions } from "./definition.ts";
@@ -9,6 +16,7 @@ import type { NodeEffects, GraphOptions } from "./definition.ts";
 const OPTIONS = [
   "backpressureTimeout",
   "deadline",
+  "defaultNodeTimeout",
   "fold",
   "key",
   "label",
@@ -18,6 +26,7 @@ const OPTIONS = [
   "ports",
   "queue",
   "queueDepth",
+  "retention",
   "state",
   "version",
 ] as const;
@@ -25,7 +34,7 @@ const OPTIONS = [
 export function checkOptions(name: string, options: GraphOptions<any, any, any>): void {
   const what = `Graph ${name}`;
   checkOptionNames(options, OPTIONS, what);
-  const { state, output, fold, deadline, backpressureTimeout } = options;
+  const { state, output, fold, deadline } = options;
   if (typeof state !== "object" || state === null || Array.isArray(state))
     throw bad(what, 'expected channels as `state`, such as { answer: last("") }');
   for (const [key, channel] of Object.entries(state as Channels)) checkChannel(what, key, channel);
@@ -47,8 +56,12 @@ export function checkOptions(name: string, options: GraphOptions<any, any, any>)
   if (fold !== undefined && fold !== "written" && fold !== "order-key")
     throw bad(what, `expected a fold of "written" or "order-key", got ${String(fold)}`);
   if (deadline !== undefined) checkDeadline(deadline as Duration, what);
-  if (backpressureTimeout !== undefined && toMs(backpressureTimeout, `${what}: backpressureTimeout`) === 0)
-    throw bad(what, "expected a backpressureTimeout above 0, got 0");
+  for (const limit of ["backpressureTimeout", "defaultNodeTimeout"] as const) {
+    const value = options[limit];
+    if (value !== undefined && toMs(value, `${what}: ${limit}`) === 0)
+      throw bad(what, `expected a ${limit} above 0, got 0`);
+  }
+  if (options.retention !== undefined) checkRetention(options.retention, what);
 }
 
 function checkChannel(what: string, key: string, channel: Channel<unknown, unknown> | undefined): void {

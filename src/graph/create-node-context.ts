@@ -6,7 +6,7 @@ import type { DurableContext, OperationContext } from "../workflow/index.ts";
 import type { NodeContext } from "./node-context.ts";
 
 /** The methods that a node shares with its run. They do not use `this`, so code can destructure its context. */
-const SHARED = ["task", "run", "tx", "child", "promise", "now", "random", "send", "uuid"] as const;
+const SHARED = ["task", "run", "tx", "child", "promise", "resolve", "reject", "now", "random", "send", "uuid"] as const;
 type Shared = Pick<DurableContext, (typeof SHARED)[number]>;
 
 const sharedBy = new WeakMap<DurableContext, Shared>();
@@ -39,7 +39,7 @@ export function createNodeContext(
     get abortSignal(): AbortSignal {
       return op.abortSignal;
     },
-    get log(): Logger {
+    get log(): Required<Logger> {
       return op.log;
     },
     emit: (name, chunk) => op.emit(name as never, chunk as never),

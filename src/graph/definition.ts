@@ -9,6 +9,7 @@
 import { checkName, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
   checkDeadline,
+  checkRetention,
   labelOption,
   checkQueueSlot,
   type Awaitable,
@@ -18,6 +19,8 @@ import {
   type Ports,
   type PromisePort,
   type Queue,
+  type Retention,
+  type RetentionMs,
   type Stream,
 } from "../kernel/index.ts";
 import type { Channels, ChannelChanges, ChannelValues } from "./channel.ts";
@@ -192,12 +195,16 @@ export interface GraphOptions<C, Output, M> {
   maxSteps?: number;
   /** How many nodes of one run execute concurrently; default 8. */
   maxConcurrentNodes?: number;
-  /** How many items of one step are in memory; default 1,024. */
+  /** How many items of one step are queued for a slot; default 1,024. Further items of the step are admitted as items start. */
   queueDepth?: number;
+  /** Limits one attempt of a node that has no `timeout` of its own; default 30 s. */
+  defaultNodeTimeout?: Duration;
   /** How long an item may wait for room before the run is paused. */
   backpressureTimeout?: Duration;
   /** For the whole run, from its start; `start` can override it. */
   deadline?: Duration;
+  /** How long ended runs are kept, from their end; workers then delete them. Default: that of the engine. */
+  retention?: Retention;
   /** The queue its runs wait in; a run holds its slot until it ends. */
   queue?: Queue;
   /** The key for the queue's limits per key. */
@@ -238,8 +245,10 @@ export interface GraphBody {
   readonly maxSteps: number;
   readonly maxConcurrentNodes: number;
   readonly queueDepth: number;
+  readonly defaultNodeTimeoutMs: number;
   readonly backpressureTimeoutMs: number | undefined;
   readonly deadlineMs: number | undefined;
+  readonly retention: RetentionMs | undefined;
   readonly slotOptions: QueueSlotOptions | undefined;
   readonly label: string | undefined;
   readonly fold: "written" | "order-key";
@@ -255,6 +264,7 @@ export interface GraphBody {
 export const MAX_STEPS = 1_000;
 export const MAX_CONCURRENT_NODES = 8;
 export const QUEUE_DEPTH = 1_024;
+const NODE_TIMEOUT_MS = 30_000;
 
 // graph.D4
 const BODY = Symbol.for("reprise.graph");
@@ -342,8 +352,10 @@ function bodyOf({ name, options, nodes, edges, joins }: GraphDraft): GraphBody {
     maxSteps: options.maxSteps ?? MAX_STEPS,
     maxConcurrentNodes: options.maxConcurrentNodes ?? MAX_CONCURRENT_NODES,
     queueDepth: options.queueDepth ?? QUEUE_DEPTH,
+    defaultNodeTimeoutMs: ms(options.defaultNodeTimeout, "defaultNodeTimeout") ?? NODE_TIMEOUT_MS,
     backpressureTimeoutMs: ms(options.backpressureTimeout, "backpressureTimeout"),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Graph ${name}`),
+    retention: options.retention === undefined ? undefined : checkRetention(options.retention, `Graph ${name}`),
     slotOptions: checkQueueSlot(options, `Graph ${name}`),
     label: labelOption(options, `Graph ${name}`),
     fold: options.fold ?? "written",

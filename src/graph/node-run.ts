@@ -27,8 +27,6 @@ export interface NodeResult {
   readonly label: string | undefined;
 }
 
-export const DEFAULT_NODE_TIMEOUT_MS = 30_000;
-
 /** `Node(3.0)`: the first item of step 3. */
 export function commandOf(step: number, position: number): string {
   return `Node(${step}.${position})`;
@@ -66,20 +64,31 @@ export function startNode(
   const attempt = retried === undefined ? 0 : (retried.data.attempt ?? 0) + 1;
   if (!known) {
     const key = nodeIdempotencyKey(body, node, item, state.values);
+    const { deliveredSeq: requestedAfter } = execution.lostTurns;
     execution.requests.push({
       kind: "operation",
       command: id,
       name,
       index,
       input: undefined,
-      call: (op) => callNode(execution, body, node, { id, step, item, state, key, startedAt: dueAt ?? freedAt }, op),
+      call: (op) =>
+        callNode(
+          execution,
+          body,
+          node,
+          { id, step, item, state, key, startedAt: dueAt ?? freedAt, requestedAfter },
+          op,
+        ),
       database: undefined,
-      policy: { timeout: DEFAULT_NODE_TIMEOUT_MS, ...node.policy },
+      policy: { timeout: body.defaultNodeTimeoutMs, ...node.policy },
       isNode: true,
+      isRecordable: node.effects.recordable !== false,
       // Every attempt passes the same key to services, also after a retry of the run (rules.A2).
       epoch: 0,
       attempt,
       dueAt,
+      lostTurns: execution.lostTurns.countNow(id, index),
+      isReplayed: requestedAfter !== undefined,
     });
   }
   return { command: id, name, index, attempt, result: execution.open("Node", id, name, false).then(resultOf) };
@@ -98,6 +107,8 @@ export interface GraphNodeCall {
   readonly key: (() => string) | undefined;
   /** The time that its code reads first; undefined for the time of the checkpoint before it. */
   readonly startedAt: EpochMs | undefined;
+  /** The entry after which the code requested it, in a replay (attempts.X1). */
+  readonly requestedAfter?: number | undefined;
   /** The epoch in the ids of its code's commands (retry-record.V4); a replay sets it for a result of an earlier epoch. */
   readonly epoch?: number;
 }
@@ -109,7 +120,7 @@ export async function callNode(
   call: GraphNodeCall,
   op: OperationContext,
 ): Promise<LabeledResult> {
-  const { id, step, item, state, key, epoch = execution.epochOfStep(step) } = call;
+  const { id, step, item, state, key, epoch = execution.epochs.ofStep(step) } = call;
   const { values } = state;
   // A key function that throws must throw before the node does anything.
   if (node.effects.requiresIdempotency === true) key?.();
@@ -117,7 +128,7 @@ export async function callNode(
   const ctx = createNodeContext(execution.context, op, step, key, (name) => (label = name));
   const time = execution.nodes?.dueAt(id) ?? call.startedAt ?? execution.steppedAt ?? execution.time;
   // The journal counts attempts from 0, the context from 1.
-  const scope = nodeScope(id, node.name, epoch, op.attempt - 1, item.path, time);
+  const scope = nodeScope(id, node.name, epoch, op.attempt - 1, item.path, time, call.requestedAfter);
   // Only the execution of a graph calls this, and it always has nodes.
   const result = await execution
     .nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)))

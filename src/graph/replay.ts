@@ -10,7 +10,7 @@
 //   node's code did not cause, such as a timeout.
 
 import { decode, encode, RepriseError, systemTimers, toMs } from "../base/index.ts";
-import { findJournalFault, forkOriginOf, isOfType, type DecodedEntry } from "../kernel/index.ts";
+import { findJournalFault, forkOriginOf, isOfType, silentLogger, type DecodedEntry } from "../kernel/index.ts";
 import {
   callInStep,
   decodeEffectiveEntries,
@@ -25,6 +25,7 @@ import {
   OutsideGuard,
   replayEndOf,
   violated,
+  type Differs,
   type ExecutionHost,
   type OperationRequest,
   type OperationContext,
@@ -38,7 +39,7 @@ import {
 import type { GraphBody, GraphNode } from "./definition.ts";
 import { beginGraph, runGraph, type Position, type StartNode } from "./interpreter.ts";
 import { nodeIdempotencyKey } from "./node-idempotency-key.ts";
-import { DEFAULT_NODE_TIMEOUT_MS, startNode, type GraphNodeCall } from "./node-run.ts";
+import { startNode, type GraphNodeCall } from "./node-run.ts";
 import { describeDamage } from "./replay-damage.ts";
 import {
   ATTEMPT_ENDS,
@@ -54,6 +55,8 @@ import { positionAfter } from "./restore.ts";
 
 /** How long a node's code may wait for a call that the journal does not answer before the replay reports the call. */
 const UNRECORDED_MS = 3_000;
+/** The longest time that a timer of Node can take. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
 
 export async function replayGraph(body: GraphBody, runBody: WorkflowBody, source: ReplaySource): Promise<Replay> {
   const { entries, chain, live = [] } = source;
@@ -189,8 +192,9 @@ class GraphReplay {
   // ── differences ──
 
   #report(found: ReplayDifference): void {
-    const { where, message, expected, actual } = found;
-    const difference = { where, message, expected, actual, ...this.#placeOf(where), ...placeIn(found) };
+    const { where, message, expected, actual, differs } = found;
+    const kind = differs !== undefined && { differs };
+    const difference = { where, message, expected, actual, ...kind, ...this.#placeOf(where), ...placeIn(found) };
     if (this.#strict) this.#found ??= difference;
     else this.#warnings.push(difference);
   }
@@ -211,9 +215,16 @@ class GraphReplay {
     };
   }
 
-  #reportAttempt({ call, attempt, node }: ReplayedAttempt, what: string, expected: unknown, actual: unknown): void {
+  #reportAttempt(
+    { call, attempt, node }: ReplayedAttempt,
+    what: string,
+    expected: unknown,
+    actual: unknown,
+    differs?: Differs,
+  ): void {
     const message = `Node ${node.name}, attempt ${attempt}, step ${call.step}: ${what}`;
-    this.#report({ where: call.id, message, expected, actual, step: call.step, node: node.name, attempt });
+    const kind = differs !== undefined && { differs };
+    this.#report({ where: call.id, message, expected, actual, ...kind, step: call.step, node: node.name, attempt });
   }
 
   #reportStuck(attempt: ReplayedAttempt, what: string, actual: unknown): void {
@@ -247,11 +258,17 @@ class GraphReplay {
     const { item, state, step } = started;
     const node = this.#body.nodes.get(item.node) as GraphNode;
     const recorded = this.#ends.get(attemptKey(id, attempt));
-    if (recorded === undefined || node.effects.recordable === false) return;
+    if (recorded === undefined || node.effects.recordable === false || this.#isOverridden(id)) return;
     const epoch = this.#recorded.runRetries.filter((one) => one.step === step && one.seq < recorded.seq).length;
     const key = nodeIdempotencyKey(this.#body, node, item, state.values);
     const place = { ...started, id, epoch, key };
     this.#pending.push(new ReplayedAttempt(this.#execution, this.#body, node, place, attempt));
+  }
+
+  /** fork.F6. The caller said what the node returned, so its code did not run. */
+  #isOverridden(id: string): boolean {
+    const { answers } = this.#recorded.started.data.forked ?? {};
+    return answers !== undefined && Object.hasOwn(answers, id);
   }
 
   /** Runs until no code can continue, including the nodes that have just started. */
@@ -310,7 +327,10 @@ class GraphReplay {
     else await this.#compareLive(entry);
     if (this.#isOver) return;
     const isDelivered = this.#delivered.has(entry.seq);
-    if (isDelivered) this.#execution.deliver(entry);
+    if (isDelivered) {
+      this.#source.onDelivery?.(entry);
+      this.#execution.deliver(entry);
+    }
     if (isDelivered || this.#pending.length > 0) await this.#settle();
   }
 
@@ -333,8 +353,10 @@ class GraphReplay {
 
   /** A call that the journal does not answer never settles, so code that waits for it cannot continue. */
   #limitOf(attempt: ReplayedAttempt): number {
+    // A debugger may pause the code for any time.
+    if (this.#source.onDelivery !== undefined && this.#openCalls(attempt).length === 0) return NO_LIMIT_MS;
     if (this.#openCalls(attempt).length > 0) return UNRECORDED_MS;
-    return toMs(attempt.node.policy.timeout ?? DEFAULT_NODE_TIMEOUT_MS);
+    return toMs(attempt.node.policy.timeout ?? this.#body.defaultNodeTimeoutMs);
   }
 
   #openCalls({ scope }: ReplayedAttempt): readonly string[] {
@@ -374,7 +396,7 @@ class GraphReplay {
       if (commands.isUnmatched(left))
         this.#reportAttempt(attempt, `the code did not issue ${left}, which the journal has`, undefined, left);
     if (isSameEnd(now, then)) return;
-    this.#reportAttempt(attempt, differentEnd(now.type, then.type), valueOfEnd(now), valueOfEnd(then));
+    this.#reportAttempt(attempt, differentEnd(now.type, then.type), valueOfEnd(now), valueOfEnd(then), "value");
   }
 
   /** The messages of a node are stored with its result. */
@@ -383,7 +405,10 @@ class GraphReplay {
     const then = (this.#messages.get(attempt.scope?.prefix ?? "") ?? []).map(
       ({ command, data }) => `${command} ${data.destination} ${entryData.encodeInput(data.payload) ?? ""}`,
     );
-    if (encode(now) !== encode(then)) this.#reportAttempt(attempt, "the code sent other messages", now, then);
+    if (encode(now) === encode(then)) return;
+    const destinations = (list: readonly string[]): string => encode(list.map((one) => one.split(" ", 2)));
+    const differs = destinations(now) === destinations(then) ? "input" : undefined;
+    this.#reportAttempt(attempt, "the code sent other messages", now, then, differs);
   }
 
   // ── calls ──
@@ -406,7 +431,7 @@ class GraphReplay {
     const isSame = now.failed === (type === "OperationFailed") && now.hash === hashValue(then);
     if (isSame) return;
     const message = `The live call ${data.operationName} (${command}) ${now.failed ? "failed" : "answered"} differently`;
-    this.#report({ where: command, message, expected: now.value, actual: then });
+    this.#report({ where: command, message, expected: now.value, actual: then, differs: "value" });
   }
 }
 
@@ -423,10 +448,11 @@ async function callLive(
   call: OperationRequest["call"],
   input: unknown,
 ): Promise<LiveAnswer> {
-  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  const log = silentLogger;
   const op: OperationContext = {
     runId: identity.id,
     attempt: 1,
+    execution: 1,
     idempotencyKey: idempotencyKeyOf(identity.id, identity.generation, command),
     abortSignal: new AbortController().signal,
     log,

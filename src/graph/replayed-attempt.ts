@@ -1,7 +1,7 @@
 // Replayed attempt: a node's function, run again by a replay with a context that answers from the journal.
 
 import { decode, encode, type PayloadLimits, type RepriseError } from "../base/index.ts";
-import { decideRetry, type DecodedEntry, type Logger } from "../kernel/index.ts";
+import { decideRetry, silentLogger, type DecodedEntry, type Logger } from "../kernel/index.ts";
 import {
   encodeChunk,
   entryData,
@@ -13,8 +13,6 @@ import {
 } from "../workflow/index.ts";
 import type { GraphBody, GraphNode } from "./definition.ts";
 import { callNode, type GraphNodeCall } from "./node-run.ts";
-
-const SILENT: Logger = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** The entries that end an attempt of a node. */
 export const ATTEMPT_ENDS = ["NodeCompleted", "NodeFailed", "NodeRetried"] as const;
@@ -38,6 +36,8 @@ export class ReplayedAttempt implements OperationContext {
   readonly runId: string;
   /** From 1. */
   readonly attempt: number;
+  /** The context of a node does not have it: a replay could not tell. */
+  readonly execution: number;
   /** From 0. */
   readonly storedAttempt: number;
   /** Undefined while its code runs. */
@@ -55,6 +55,7 @@ export class ReplayedAttempt implements OperationContext {
     this.runId = execution.identity.id;
     this.storedAttempt = attempt;
     this.attempt = attempt + 1;
+    this.execution = attempt + 1;
   }
 
   /** `onEnd` is called when the code has ended. */
@@ -104,8 +105,8 @@ export class ReplayedAttempt implements OperationContext {
   get abortSignal(): AbortSignal {
     return (this.#abort ??= new AbortController()).signal;
   }
-  get log(): Logger {
-    return SILENT;
+  get log(): Required<Logger> {
+    return silentLogger;
   }
   heartbeat(): void {}
   /** Validates the chunk as the run did; readers already have what the run emitted. */

@@ -46,6 +46,7 @@ function runBodyOf(body: GraphBody): WorkflowBody {
     slotOptions: body.slotOptions,
     label: body.label,
     deadlineMs: body.deadlineMs,
+    retention: body.retention,
     // Nodes end in any order and their code may be nondeterministic, so commands are matched by id only.
     determinism: "per-type",
   };

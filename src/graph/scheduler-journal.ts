@@ -22,7 +22,7 @@ export interface SchedulerState {
   /** Nodes that execute now; never above `maxConcurrentNodes`. */
   readonly activeNodes: number;
   readonly maxConcurrentNodes: number;
-  /** Items that wait in memory for a free slot; never above the `queueDepth` of the graph. */
+  /** Items that are queued for a free slot; never above the `queueDepth` of the graph. */
   readonly queueDepth: number;
   /**
    * Whether this process holds the run. If not, only its journal is known: no node counts as active, and an item that has

@@ -170,7 +170,7 @@ export class Scheduler {
     const evidence = (): PauseEvidence => ({
       code: "BACKPRESSURE_TIMEOUT",
       where: `step ${this.#step}`,
-      message: `Graph ${name}: ${this.#items.length - this.#admitted} items of step ${this.#step} found no room within the backpressureTimeout of ${formatMs(ms)}: at most ${maxConcurrentNodes} execute and ${queueDepth} wait in memory. Find out what its nodes wait for.`,
+      message: `Graph ${name}: ${this.#items.length - this.#admitted} items of step ${this.#step} found no room within the backpressureTimeout of ${formatMs(ms)}: at most ${maxConcurrentNodes} execute and ${queueDepth} are queued. Find out what its nodes wait for.`,
     });
     this.#execution.requests.push({ kind: "limit-wait", limit: this.#blockedAt === -1 ? undefined : { ms, evidence } });
   }

@@ -8,6 +8,7 @@
 // commit.K5. An inbox row is an entry without a `seq`; only the holder of the turn assigns one.
 
 import type { EpochMs } from "../base/index.ts";
+import type { ExecutionFacts, FailedExecution } from "./attempts.ts";
 import type { NewCheckpoint } from "./checkpoint.ts";
 import type { CompleteOutcome, CompleteWrite } from "./completion.ts";
 import type {
@@ -22,7 +23,9 @@ import type {
 } from "./control.ts";
 import type { DefinitionVersion, NextGeneration } from "./generation.ts";
 import type { ForkOutcome, ForkWrite } from "./fork.ts";
+import type { MigrateOutcome, MigrateWrite } from "./migrate.ts";
 import type { Entry, EntryType } from "./journal.ts";
+import type { PromiseChanges } from "./open-promise.ts";
 import type {
   AdmitOutcome,
   AdmitWrite,
@@ -41,6 +44,7 @@ import type {
   MessageDeliveredWrite,
   NewMessage,
 } from "./outbox.ts";
+import type { SentSettlement } from "./settlement.ts";
 import type { NewChunk } from "./stream.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
 
@@ -53,6 +57,7 @@ export interface NewRun {
   readonly priority: number;
   readonly tags: readonly string[];
   readonly started: string;
+  /** The text of the process that starts it (runtimes.M1). */
   readonly runtime: string;
   /** Set: the run starts when its queue has room. */
   readonly slot?: QueueSlot;
@@ -101,6 +106,8 @@ export interface Arrival {
   /** A command (`Task(3)`) or a port name. */
   readonly target: string;
   readonly data: string;
+  /** The execution that this message ends (attempts.X2). */
+  readonly ran?: ExecutionFacts | undefined;
 }
 
 /** A row of the inbox. */
@@ -123,6 +130,8 @@ export interface NewItem {
   /** Not with a slot. */
   readonly claim?: Claim;
   readonly slot?: QueueSlot;
+  /** How often it was executed before its run was retried (attempts.X1). Not with a claim. */
+  readonly executions?: number;
 }
 
 export interface ItemFence {
@@ -168,6 +177,8 @@ export interface TurnWrite {
    * run has ended, or if the id is not a child of this run: it may belong to an unrelated run.
    */
   readonly messages: readonly { readonly to: RunNumber | string; readonly arrival: Arrival }[];
+  /** Settlements of promises of other runs, in the same transaction. Each is answered in the inbox of this run. Absent: none. */
+  readonly settlements?: readonly SentSettlement[] | undefined;
   /** Chunks of streams, in order. */
   readonly chunks: readonly NewChunk[];
   /** outbox.O1. Messages to external destinations, in order. */
@@ -177,6 +188,10 @@ export interface TurnWrite {
    * has another key for a step: `lease_lost`, or `conflict` for the holder, whose run is stopped with the evidence (rules.C2).
    */
   readonly checkpoints?: readonly NewCheckpoint[] | undefined;
+  /** Absent: no promise opens or closes. With an end, its presence says that the run may have open promises. */
+  readonly promises?: PromiseChanges | undefined;
+  /** runtimes.M2. The text of the holder's process; absent: the row has it. */
+  readonly runtime?: string | undefined;
   readonly then: "hold" | "release" | EndedRunStatus;
   /** With the end `continued` only. */
   readonly next?: NextGeneration;
@@ -191,7 +206,7 @@ export type TurnOutcome =
       readonly children: readonly RunRecord[];
       /** The generation that continues. */
       readonly next?: RunRecord;
-      /** Children that received messages by id; absent: none. */
+      /** Runs that received messages by id: children, and runs with settled promises. Absent: none. */
       readonly reached?: readonly RunNumber[];
     }
   | { readonly status: "already_committed" }
@@ -218,6 +233,12 @@ export interface ReturnItemWrite {
   readonly availableAt?: EpochMs;
   /** Errors of the attempts so far, encoded; the terminal entry contains them. */
   readonly failures?: string;
+  /** The attempt that failed; absent when the code did not run. */
+  readonly failed?: FailedExecution;
+  /** How often it was executed, if the worker did not call its code (attempts.X1). */
+  readonly executions?: number;
+  /** Where it waits from now on: the worker computed the key of a flow's node. */
+  readonly into?: { readonly name: string; readonly slot: QueueSlot };
 }
 /** Returns a turn, due immediately: its holder no longer trusts its memory of the run. */
 export interface ReturnTurnWrite {
@@ -250,7 +271,8 @@ export type MessageOutcome =
   | { readonly status: "no_run" }
   | { readonly status: "ended"; readonly as: EndedRunStatus }
   | { readonly status: "other_definition"; readonly definition: string }
-  | { readonly status: "duplicate" };
+  /** `settled`: the data of the first message to a target that accepts one; undefined if the store does not have it. */
+  | { readonly status: "duplicate"; readonly settled?: string };
 
 /** Stops a run that cannot continue. Of the turn, only the evidence is stored. */
 export interface StopWrite {
@@ -291,12 +313,16 @@ export interface ClaimItemsWrite {
 export interface ClaimedItem {
   readonly run: RunNumber;
   readonly runId: string;
+  /** The name of the run's definition. */
+  readonly definition: string;
   readonly generation: number;
   readonly item: string;
   readonly kind: "task" | "node";
   readonly name: string;
   readonly token: string;
   readonly attempt: number;
+  /** attempts.X1 */
+  readonly execution: number;
   readonly failures: string | undefined;
   /** The entry its row names. */
   readonly seq: number;
@@ -337,6 +363,7 @@ export interface Writes {
   readonly pause: [PauseWrite, PauseOutcome];
   readonly terminate: [TerminateWrite, TerminateOutcome];
   readonly retry: [RetryWrite, RetryOutcome];
+  readonly migrate: [MigrateWrite, MigrateOutcome];
   readonly "claim-turns": [ClaimTurnsWrite, readonly ClaimedTurn[]];
   readonly "claim-items": [ClaimItemsWrite, ClaimItemsOutcome];
   readonly "fire-due": [FireDueWrite, FireDueOutcome];

@@ -14,6 +14,7 @@
 // completion.C7. While the run is paused or blocked, nodes that become ready are queued as stopped, and none is leased.
 
 import { encode, invariant, RepriseError, type EpochMs } from "../base/index.ts";
+import type { ExecutionFacts } from "./attempts.ts";
 import type { Arrival, Claim, NewChild } from "./commit.ts";
 import type { EntryType } from "./journal.ts";
 import type { QueueSlot } from "./queue.ts";
@@ -24,6 +25,8 @@ export interface NewEntry {
   readonly type: EntryType;
   readonly command: string;
   readonly data: string;
+  /** The execution that this entry ends (attempts.X2). */
+  readonly ran?: ExecutionFacts | undefined;
 }
 
 /** completion.C1. With a turn: `read` is the last arrival that its holder read; the write returns the turn. */
@@ -71,6 +74,21 @@ export interface NewSpread {
   readonly node: Omit<NodeItem, "claim">;
   /** For the first items, in order. */
   readonly claims: readonly Claim[];
+  /** Instead of the window. */
+  readonly portion?: SpreadPortion;
+}
+
+/**
+ * The next items of a spread with limits per key. Each commit queues one portion until all items are queued, so that items that
+ * wait for their key keep no other key waiting.
+ */
+export interface SpreadPortion {
+  /** Of each item, from the first one that is not queued yet; null: no key. */
+  readonly keys: readonly (string | null)[];
+  /** With the queue in which the keys are limited. */
+  readonly node: Omit<NodeItem, "claim">;
+  /** Queued if items are left: its completion brings the next portion. */
+  readonly next: { readonly item: string; readonly node: NodeItem };
 }
 
 export interface CompleteWrite {
@@ -80,11 +98,14 @@ export interface CompleteWrite {
   readonly entries: readonly NewEntry[];
   readonly arrivals: readonly NodeArrival[];
   readonly spread?: NewSpread;
+  readonly portion?: SpreadPortion & { readonly barrier: string };
   /** For each ended item, its spread: the store queues the next item. A spread may occur twice. */
   readonly advances: readonly { readonly barrier: string; readonly node: NodeItem }[];
   readonly children: readonly NewChild[];
   /** To other runs: the answer to the parent. */
   readonly messages: readonly { readonly to: RunNumber; readonly arrival: Arrival }[];
+  /** runtimes.M2. The text of the worker's process; absent: the row has it. */
+  readonly runtime?: string | undefined;
   readonly then: "continue" | EndedRunStatus;
   /** With an end: the data of the cancel that live children receive. */
   readonly cancel?: string;

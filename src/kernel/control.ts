@@ -6,7 +6,9 @@
 //   holder's next commit.
 
 import type { Arrival, NewItem } from "./commit.ts";
+import type { NewPromise } from "./open-promise.ts";
 import type { QueueSlot } from "./queue.ts";
+import type { SentSettlement } from "./settlement.ts";
 import type { EndedRunStatus, RunNumber, RunRecord, RunStatus } from "./run.ts";
 
 /** Stops scheduling steps of the run; messages still arrive. */
@@ -70,6 +72,10 @@ export interface RetryWrite {
   readonly singleton?: string;
   /** The ports whose value is void, and which accept a value again. */
   readonly reopened?: readonly string[];
+  /** Settlements of promises of other runs whose answer is lost or void: sent again. */
+  readonly settlements?: readonly SentSettlement[];
+  /** The promises that are open again. */
+  readonly promises?: readonly NewPromise[];
   /** Children that the run waits for. They must be live: they will answer. */
   readonly children: readonly RunNumber[];
   /** The answers of ended children. */

@@ -68,11 +68,19 @@ export interface TaskCompletedData {
   readonly attempt?: number;
   readonly failures?: readonly unknown[];
   readonly result?: unknown;
+  /** The key of the memo that the result was reused from; absent: the task was executed. */
+  readonly reused?: string;
 }
 
 export interface TaskFailedData extends FailureData {
   readonly attempt?: number;
   readonly failures?: readonly unknown[];
+}
+
+/** The code canceled one task. */
+export interface TaskCancelledData {
+  readonly index: number;
+  readonly reason?: string;
 }
 
 export interface OperationCompletedData {
@@ -81,6 +89,8 @@ export interface OperationCompletedData {
   readonly attempt?: number;
   readonly input?: unknown;
   readonly result?: unknown;
+  /** The key of the memo that the result was reused from; absent: the function was called. */
+  readonly reused?: string;
 }
 
 export interface OperationFailedData extends FailureData {
@@ -113,6 +123,8 @@ export interface NodeFailedData extends FailureData, Partial<Omit<OperationFaile
 export interface ItemsSpreadData {
   readonly from: number;
   readonly items: readonly unknown[];
+  /** Of each item, for the queue's limits per key; null: no key. */
+  readonly keys?: readonly (string | null)[];
 }
 
 /** An item of a graph's frontier. */
@@ -143,10 +155,25 @@ export interface StepCommittedData {
 
 export interface TimerStartedData {
   readonly index: number;
+  /** The id that the code gave; otherwise one of `DEFAULT_TIMER_IDS`, the name of the call. */
   readonly timerId: string;
   /** A duration, or for `sleepUntil` a moment. */
   readonly ms: number;
   readonly shielded?: boolean;
+  /** True for `sleepUntil` with an id: `ms` is a moment. */
+  readonly until?: boolean;
+}
+
+/** The ids of timers without an id of their own. The second also says that `ms` is a moment. */
+const DEFAULT_TIMER_IDS = ["sleep", "sleepUntil"] as const;
+
+export function isDefaultTimerId(timerId: string): boolean {
+  return (DEFAULT_TIMER_IDS as readonly string[]).includes(timerId);
+}
+
+/** When a timer fires whose entry was written at `at`. */
+export function timerDueAt({ timerId, ms, until }: Omit<TimerStartedData, "index">, at: EpochMs): EpochMs {
+  return until === true || timerId === DEFAULT_TIMER_IDS[1] ? ms : at + ms;
 }
 
 export interface PromiseCreatedData {
@@ -154,9 +181,46 @@ export interface PromiseCreatedData {
   readonly promiseId: string;
   /** The signals that a `ctx.receive` waits for. */
   readonly receives?: readonly string[];
+  /** promise-id.I1 */
+  readonly key?: string;
   readonly show?: unknown;
   readonly timeout?: number;
   readonly shielded?: boolean;
+}
+
+/** How a promise was settled, without its value or its error. */
+export interface SettledData {
+  readonly promiseId: string;
+  /** promise-id.I1 */
+  readonly key?: string;
+  /** Who settled it and why, as the caller says. */
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+/** A promise of another run that the code settles. */
+export interface SettleRequestedData extends SettledData {
+  readonly index: number;
+  readonly runId: string;
+  readonly definition: string;
+  /** `error` is set if the code rejects it. */
+  readonly value?: unknown;
+  readonly error?: unknown;
+  readonly given?: string;
+  readonly shielded?: boolean;
+}
+
+/** What became of it. */
+export interface SettleAnsweredData {
+  readonly runId: string;
+  readonly promiseId: string;
+  /** `repeated`: it had the same value already. `already_settled`: it had another one. */
+  readonly status: "accepted" | "repeated" | "already_settled" | "no_run" | "ended" | "other_definition";
+  /** How the other run ended, or its definition. */
+  readonly as?: string;
+  readonly definition?: string;
+  /** How the promise was settled before. */
+  readonly settled?: unknown;
 }
 
 export interface UpdateRequestedData {
@@ -171,6 +235,14 @@ export interface ChildSignalledData {
   readonly name: string;
   readonly value?: unknown;
   readonly given?: string;
+}
+
+/** A replay passed another input than the journal recorded, and the run continued. */
+export interface InputChangedData {
+  /** Digest of what the code passed; absent if it passed nothing. */
+  readonly given?: string;
+  /** What differs: "task input". */
+  readonly what: string;
 }
 
 export interface RunFailedData extends FailureData {
@@ -193,6 +265,12 @@ export interface RunRetriedData {
   readonly reopened?: readonly string[];
 }
 
+/** The run continues with another version of its definition. */
+export interface RunMigratedData {
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface RunCancelledData {
   readonly reason?: string;
   readonly begun?: boolean;
@@ -209,6 +287,8 @@ export interface EntryData {
   readonly TaskScheduled: TaskScheduledData;
   readonly TaskCompleted: TaskCompletedData;
   readonly TaskFailed: TaskFailedData;
+  readonly TaskCancelled: TaskCancelledData;
+  readonly TaskCancelRequested: TaskCancelledData;
   readonly ChildWorkflowInitiated: ChildInitiatedData;
   readonly ChildWorkflowCompleted: { readonly childExecutionId: string; readonly output?: unknown };
   readonly ChildWorkflowFailed: FailureData & { readonly childExecutionId: string };
@@ -219,9 +299,11 @@ export interface EntryData {
   readonly OperationFailed: OperationFailedData;
   readonly OperationRetried: OperationRetriedData;
   readonly PromiseCreated: PromiseCreatedData;
-  readonly PromiseResolved: { readonly promiseId: string; readonly value?: unknown };
-  readonly PromiseRejected: FailureData & { readonly promiseId: string };
+  readonly PromiseResolved: SettledData & { readonly value?: unknown };
+  readonly PromiseRejected: SettledData & FailureData;
   readonly PromiseTimedOut: EntryFields;
+  readonly SettleRequested: SettleRequestedData;
+  readonly SettleAnswered: SettleAnsweredData;
   readonly SignalReceived: { readonly name: string; readonly value?: unknown };
   readonly UpdateRequested: UpdateRequestedData;
   readonly UpdateCompleted: { readonly id: string; readonly result?: unknown };
@@ -238,11 +320,13 @@ export interface EntryData {
   readonly StateCleared: { readonly index: number; readonly key?: string };
   readonly MessageSent: { readonly index: number; readonly destination: string; readonly payload?: unknown };
   readonly PatchMarked: { readonly id: string };
+  readonly InputChanged: InputChangedData;
   readonly CancelRequested: CancelData;
   readonly DeadlineExceeded: CancelData;
   readonly RunCompleted: { readonly output?: unknown };
   readonly RunFailed: RunFailedData;
   readonly RunRetried: RunRetriedData;
+  readonly RunMigrated: RunMigratedData;
   readonly RunCancelled: RunCancelledData;
   readonly RunContinued: { readonly version: number; readonly given?: string };
 }
@@ -261,6 +345,13 @@ export type Delivery<T extends EntryType = EntryType> = {
 export type DecodedEntry<T extends EntryType = EntryType> = {
   readonly [K in T]: Delivery<K> & { readonly seq: number };
 }[T];
+
+/** The error of a failure entry, with its recorded stack. */
+export function errorOf({ error, stack }: Partial<FailureData>): unknown {
+  if (error instanceof Error && stack !== undefined)
+    Object.defineProperty(error, "stack", { value: stack, configurable: true, writable: true, enumerable: false });
+  return error;
+}
 
 /** Decodes the data of an entry of a known type. */
 export function decodeData<T extends EntryType>(type: T, text: string): EntryData[T] {

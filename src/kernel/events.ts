@@ -13,12 +13,30 @@ export type RepriseEvent =
   /** Its code does not continue in this process. */
   | { readonly event: "run.paused"; readonly run: string }
   | { readonly event: "run.stopped"; readonly run: string; readonly status: RunStatus; readonly message: string }
+  /** The code returned before this command had ended, and never awaited it. `place`: the line of the call, if known. */
+  | {
+      readonly event: "command.unawaited";
+      readonly run: string;
+      readonly definition: string;
+      readonly command: string;
+      readonly name: string;
+      readonly place: string | undefined;
+    }
+  /** On replay, the code passed another input than the journal recorded. The run continues with its recorded results. */
+  | {
+      readonly event: "input.changed";
+      readonly run: string;
+      readonly definition: string;
+      readonly step: string;
+      readonly message: string;
+    }
   | {
       readonly event: "attempt.started";
       readonly run: string;
       readonly step: string;
       readonly name: string;
       readonly attempt: number;
+      readonly execution: number;
     }
   | {
       readonly event: "attempt.failed";
@@ -56,6 +74,13 @@ export type RepriseEvent =
       readonly completedSteps: number;
       /** Since this process resumed the run; `run.scheduler()` has the figures since the start of the run. */
       readonly metrics: SchedulerMetrics;
+    }
+  /** A retention policy deleted runs of a definition, with their families. */
+  | {
+      readonly event: "runs.expired";
+      readonly definition: string;
+      readonly status: EndedRunStatus;
+      readonly runs: number;
     }
   | { readonly event: "commit"; readonly writes: number; readonly entries: number }
   | { readonly event: "lease.lost"; readonly worker: number | undefined; readonly run: string | undefined }

@@ -41,6 +41,7 @@ const ANSWERS: ReadonlySet<EntryType> = new Set<EntryType>([
   "ChildWorkflowFailed",
   "TimerFired",
   "PromiseTimedOut",
+  "SettleAnswered",
 ]);
 
 /** generation.N2. Whether a message answers a command of one generation; other messages belong to the run. */

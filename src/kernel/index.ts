@@ -38,6 +38,43 @@ export type {
 } from "./commit.ts";
 export { DEADLINE_ITEM, DEDUP_MS } from "./commit.ts";
 export {
+  MAX_COUNTED,
+  MAX_OPEN_CHILDREN,
+  MAX_OPEN_ITEMS,
+  MAX_OPEN_MESSAGES,
+  MAX_OPEN_NODES,
+  MAX_OPEN_PROMISES,
+  MAX_SLOT_HOLDERS,
+  type DiskSpace,
+  type LimitUse,
+  type OpenChild,
+  type OpenItem,
+  type OpenMessage,
+  type QueueUse,
+  type RunTurn,
+  type RunWork,
+  type SlotHolder,
+  type SlotUser,
+  type WaitingNode,
+} from "./run-work.ts";
+export {
+  checkPure,
+  judgeMemo,
+  memoKey,
+  memoText,
+  readMemoText,
+  type MemoAnswer,
+  type MemoFilter,
+  type MemoGroup,
+  type MemoKeys,
+  type MemoPage,
+  type MemoRecord,
+  type NewMemo,
+  type PureStep,
+} from "./memo.ts";
+export { AttemptReader, lastExecutions, type RunAttempt } from "./run-attempts.ts";
+export type { AttemptOutcome, AttemptRecord, ExecutionFacts, FailedExecution } from "./attempts.ts";
+export {
   appendText,
   applyDelta,
   CheckpointFold,
@@ -57,12 +94,15 @@ export {
 export type { InputOfKey, KeyFunction, KeyTakes } from "./key-function.ts";
 export { commandSequenceOf, isInNode, nodeCommandOf, nodePrefixOf, stableCommandOf } from "./command-id.ts";
 export {
+  errorOf,
   decodeData,
   decodeEntriesOf,
   decodeEntry,
   isOfType,
   type ChildInitiatedData,
   type ChildSignalledData,
+  isDefaultTimerId,
+  timerDueAt,
   type DecodedEntry,
   type Delivery,
   type EntryData,
@@ -76,8 +116,12 @@ export {
   type OperationFailedData,
   type OperationRetriedData,
   type PromiseCreatedData,
+  type SettleAnsweredData,
+  type SettledData,
+  type SettleRequestedData,
   type RunCancelledData,
   type RunFailedData,
+  type RunMigratedData,
   type RunRetriedData,
   type RunStartedData,
   type StepCommittedData,
@@ -102,6 +146,7 @@ export {
   type InputsRequest,
   type NewEntry,
   type NewSpread,
+  type SpreadPortion,
   type NodeArrival,
   type NodeFence,
   type NodeInput,
@@ -123,7 +168,24 @@ export type {
 } from "./control.ts";
 export { DefinitionKind } from "./definition.ts";
 export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf, StateOf } from "./definition.ts";
-export { forkOriginOf, forkOriginText, type ForkOrigin, type ForkOutcome, type ForkWrite } from "./fork.ts";
+export {
+  commandForkOriginOf,
+  commandForkText,
+  forkChangesOf,
+  forkOriginOf,
+  forkOriginText,
+  type CommandForkOrigin,
+  type CopiedArrival,
+  type CopiedCounter,
+  type CopiedFlow,
+  type ForkChanges,
+  type ForkEffects,
+  type ForkOrigin,
+  type ForkOutcome,
+  type ForkWrite,
+  type StoredForkOrigin,
+} from "./fork.ts";
+export { runMigratedText, versionOfJournal, type MigrateOutcome, type MigrateWrite } from "./migrate.ts";
 export type { Database, SyncResult, TransactOutcome } from "./database.ts";
 export {
   checkVersion,
@@ -140,11 +202,14 @@ export {
   commandTypeOf,
   END_ENTRIES,
   faultOf,
+  findHeadFault,
   findJournalFault,
+  followChain,
   isCancel,
   isTerminal,
   journalEntryOf,
   markOf,
+  type ChainPlace,
   type CommandType,
   type EndEntry,
   type Entry,
@@ -171,6 +236,23 @@ export {
   type TimedResult,
   type Update,
 } from "./ports.ts";
+export type {
+  NewPromise,
+  OpenPromise,
+  PromiseChanges,
+  PromiseFilter,
+  PromisePage,
+  PromisePosition,
+} from "./open-promise.ts";
+export { promiseIdOf, promiseNameOf } from "./promise-id.ts";
+export {
+  alreadySettled,
+  answerToSettlement,
+  checkSettlement,
+  isSameSettlement,
+  type SentSettlement,
+  type SettlementFields,
+} from "./settlement.ts";
 export {
   DEFAULT_QUEUE,
   limitsOf,
@@ -242,6 +324,17 @@ export {
   type PlannedTimes,
   type SchedulePlan,
 } from "./schedule-plan.ts";
+export {
+  checkRetention,
+  FINAL_STATUSES,
+  type DeleteOutcome,
+  type Expired,
+  type ExpireRequest,
+  type FinalStatus,
+  type Retention,
+  type RetentionMs,
+} from "./retention.ts";
+export { lacksRuntime, MAX_RUNTIMES, runtimesOf, withRuntime, type Runtime } from "./runtimes.ts";
 export { parse, parseNow, typed, type Schema } from "./schema.ts";
 export {
   MAX_HELD_ITEMS,
@@ -303,7 +396,7 @@ export type {
   DestinationInfo,
   OutboxInfo,
 } from "./outbox.ts";
-export type { Chunk, NewChunk } from "./stream.ts";
+export { streamStepOf, type Chunk, type EmittedChunk, type NewChunk, type StepReset } from "./stream.ts";
 export {
   checkPolicy,
   checkPriority,
@@ -312,6 +405,9 @@ export {
   taskBody,
   type AnyTask,
   type Logger,
+  type LogLevel,
+  LOG_LEVELS,
+  silentLogger,
   type Policy,
   type Task,
   type TaskBody,

@@ -10,14 +10,15 @@ test("the chain is the domain-separated, length-prefixed digest of the entry and
       );
 });
 
-test("lengths in the chain count bytes, also of a command that is not ASCII", () => {
-  expect(CHAIN_START).toBe("2f8501eef817d4e6bb361d8308fdf6fdaa76233c85f59e5e341576fb6f39a5e2");
-  expect(chainAfter(CHAIN_START, "NodeCompleted", "zählen", "{}")).toBe(
-    "80b31e18759895a05401635d9894eef59255f769159835d4827c3427f9b7ff48",
+test("lengths in the chain count bytes, also of a type and a command that are not ASCII", () => {
+  expect(chainAfter(CHAIN_START, "Größe", "数える 🎉", "{}")).toBe(
+    digestOf("reprise/entry/v1", CHAIN_START, "Größe", "数える 🎉", "{}"),
   );
 });
 
-test("the chain of an ASCII journal is the one that version 0.1 wrote", () => {
+// Published values: a checker in another language must compute the same ones (docs/reference/entries.md).
+test("the chain before the first entry, after three entries and after a node with a name that is not ASCII is the published one", () => {
+  expect(CHAIN_START).toBe("2f8501eef817d4e6bb361d8308fdf6fdaa76233c85f59e5e341576fb6f39a5e2");
   const entries = [
     ["RunStarted", "", '{"definition":"kid","flags":[1],"input":4,"version":1}'],
     ["OperationCompleted", "Operation(0)", '{"index":0,"input":{"n":4},"operationName":"double","result":8}'],
@@ -28,6 +29,9 @@ test("the chain of an ASCII journal is the one that version 0.1 wrote", () => {
     CHAIN_START,
   );
   expect(chain).toBe("079c0e0a774649cef13d62dbaaede3e196f11875f0a745c57db9de938775e2d6");
+  expect(chainAfter(CHAIN_START, "NodeCompleted", "zählen", "{}")).toBe(
+    "80b31e18759895a05401635d9894eef59255f769159835d4827c3427f9b7ff48",
+  );
 });
 
 function journalOf(...data: readonly string[]): { entries: Entry[]; head: number; chain: string } {

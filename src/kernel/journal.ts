@@ -17,8 +17,18 @@ import {
   type EpochMs,
   type ErrorCode,
 } from "../base/index.ts";
+import type { NewMemo } from "./memo.ts";
 
-export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State" | "Message" | "Node";
+export type CommandType =
+  | "Task"
+  | "ChildWorkflow"
+  | "Timer"
+  | "Operation"
+  | "Promise"
+  | "Settle"
+  | "State"
+  | "Message"
+  | "Node";
 
 /** The type of `Task(3)`, also of a command of a node: `Node(2.0)#0/Task(3)`. */
 export function commandTypeOf(command: string): CommandType {
@@ -31,6 +41,8 @@ export type EntryType =
   | "TaskScheduled"
   | "TaskCompleted"
   | "TaskFailed"
+  | "TaskCancelled"
+  | "TaskCancelRequested"
   | "ChildWorkflowInitiated"
   | "ChildWorkflowCompleted"
   | "ChildWorkflowFailed"
@@ -44,6 +56,8 @@ export type EntryType =
   | "PromiseResolved"
   | "PromiseRejected"
   | "PromiseTimedOut"
+  | "SettleRequested"
+  | "SettleAnswered"
   | "SignalReceived"
   | "UpdateRequested"
   | "UpdateCompleted"
@@ -60,11 +74,13 @@ export type EntryType =
   | "StateCleared"
   | "MessageSent"
   | "PatchMarked"
+  | "InputChanged"
   | "CancelRequested"
   | "DeadlineExceeded"
   | "RunCompleted"
   | "RunFailed"
   | "RunRetried"
+  | "RunMigrated"
   | "RunCancelled"
   | "RunContinued";
 
@@ -77,8 +93,13 @@ export interface Entry {
   readonly data: string;
   readonly at: EpochMs;
   readonly mark: number;
-  /** The duration of the call that this entry ends. Not in `data`: times are not hashed (journal.J2). */
+  /** The execution of user code that this entry ends (attempts.X2). */
+  readonly execution?: number | undefined;
+  readonly worker?: string | undefined;
+  readonly startedAt?: EpochMs | undefined;
   readonly tookMs?: number | undefined;
+  /** Only on its way into the store. */
+  readonly memo?: NewMemo | undefined;
 }
 
 /** The last entry of a run, for callers that wait for its end. */
@@ -87,15 +108,21 @@ export type EndEntry = Omit<Entry, "mark">;
 /** An entry of a run's journal, decoded. */
 export interface JournalEntry {
   readonly seq: number;
+  /** The run that wrote it, if a fork shares the entry with its origin; `seq` is its number there. */
+  readonly run?: string;
   readonly type: EntryType;
   readonly command?: string;
   readonly data: unknown;
   readonly at: Date;
-  /** The duration of the attempt, in an entry that ends an operation or a node. */
+  /** In an entry that ends a call of user code: which execution of it, counted from 1, on which worker, from when, for how long. */
+  readonly execution?: number;
+  readonly worker?: string;
+  readonly startedAt?: Date;
   readonly tookMs?: number;
 }
 
-export function journalEntryOf({ seq, type, command, data, at, tookMs }: Entry): JournalEntry {
+export function journalEntryOf(entry: Entry): JournalEntry {
+  const { seq, type, command, data, at, execution, worker, startedAt, tookMs } = entry;
   invariant(seq >= 1, "journal.J1: seq counts from 1");
   return {
     seq,
@@ -103,6 +130,9 @@ export function journalEntryOf({ seq, type, command, data, at, tookMs }: Entry):
     ...(command !== "" && { command }),
     data: decode(data),
     at: new Date(at),
+    ...(execution !== undefined && { execution }),
+    ...(worker !== undefined && { worker }),
+    ...(startedAt !== undefined && { startedAt: new Date(startedAt) }),
     ...(tookMs !== undefined && { tookMs }),
   };
 }
@@ -112,13 +142,13 @@ export const CHAIN_START: string = digestOf("reprise/journal/v1");
 
 /**
  * journal.J2. `chain` and the result are 64 hex digits. Hashes the bytes of `digestOf("reprise/entry/v1", chain, type,
- * command, data)`, written out because every step pays for it (1.0 instead of 2.2 µs). A type is ASCII; a command may contain
- * the name of a flow's node, which need not be.
+ * command, data)`, written out because every step pays for it (1.0 instead of 2.2 µs). Every length counts bytes of UTF-8: a
+ * command may contain the name of a flow's node, and the entries of a bundle from another machine have any text as their type.
  */
 export function chainAfter(chain: string, type: string, command: string, data: string): string {
   invariant(chain.length === 64, "journal.J2: a chain value has 64 hex digits");
   return sha256HexOf(
-    `16:reprise/entry/v164:${chain}${type.length}:${type}${Buffer.byteLength(command)}:${command}${Buffer.byteLength(data)}:`,
+    `16:reprise/entry/v164:${chain}${Buffer.byteLength(type)}:${type}${Buffer.byteLength(command)}:${command}${Buffer.byteLength(data)}:`,
     data,
   );
 }
@@ -131,6 +161,7 @@ export function markOf(chain: string): number {
 const TERMINAL: ReadonlySet<EntryType> = new Set<EntryType>([
   "TaskCompleted",
   "TaskFailed",
+  "TaskCancelled",
   "ChildWorkflowCompleted",
   "ChildWorkflowFailed",
   "TimerFired",
@@ -142,6 +173,7 @@ const TERMINAL: ReadonlySet<EntryType> = new Set<EntryType>([
   "PromiseResolved",
   "PromiseRejected",
   "PromiseTimedOut",
+  "SettleAnswered",
   "SignalReceived",
   "UpdateCompleted",
   "UpdateFailed",
@@ -165,6 +197,8 @@ export interface JournalFault {
   readonly problem: string;
   /** Set if the entry is intact, but this process cannot decode it: a key is missing. */
   readonly code?: ErrorCode;
+  /** The entry is not there; what is there may be intact. */
+  readonly isMissing?: boolean;
 }
 
 /** The fault of an entry whose mark does not match. */
@@ -174,26 +208,47 @@ export function faultOf({ seq, data }: Entry): JournalFault {
   return { seq, problem: unreadable.message.replace(/\.$/, ""), code: unreadable.code };
 }
 
+/** A place in a journal: the entry, and the chain after it. */
+export interface ChainPlace {
+  readonly seq: number;
+  readonly chain: string;
+}
+
+const BEGINNING: ChainPlace = { seq: 0, chain: CHAIN_START };
+
+/** Checks journal.J1 and journal.J3 for the next entries of a journal; the first fault, or the place after them. */
+export function followChain(entries: readonly Entry[], from: ChainPlace = BEGINNING): ChainPlace | JournalFault {
+  let { seq, chain } = from;
+  for (const entry of entries) {
+    seq += 1;
+    if (entry.seq !== seq) return { seq, problem: `entry ${seq} is missing; found ${entry.seq}`, isMissing: true };
+    chain = chainAfter(chain, entry.type, entry.command, entry.data);
+    if (markOf(chain) !== entry.mark) return faultOf(entry);
+  }
+  return { seq, chain };
+}
+
+/** Compares the end of a journal with the head in the row of its run. */
+export function findHeadFault(
+  { seq, chain }: ChainPlace,
+  head: { readonly head: number; readonly chain: string },
+): JournalFault | undefined {
+  if (seq !== head.head)
+    return {
+      seq: seq + 1,
+      problem: `the run's row says ${head.head} entries, the journal has ${seq}`,
+      ...(seq < head.head && { isMissing: true }),
+    };
+  if (chain !== head.chain) return { seq, problem: "the chain in the run's row is not that of its last entry" };
+  return undefined;
+}
+
 /** Checks journal.J1 and journal.J3 for a complete journal, against the head in the row of its run. */
 export function findJournalFault(
   entries: readonly Entry[],
   head: { readonly head: number; readonly chain: string },
-  from: { readonly seq: number; readonly chain: string } = { seq: 0, chain: CHAIN_START },
+  from: ChainPlace = BEGINNING,
 ): JournalFault | undefined {
-  let { chain } = from;
-  let expected = from.seq + 1;
-  for (const entry of entries) {
-    if (entry.seq !== expected) return { seq: expected, problem: `entry ${expected} is missing; found ${entry.seq}` };
-    chain = chainAfter(chain, entry.type, entry.command, entry.data);
-    if (markOf(chain) !== entry.mark) return faultOf(entry);
-    expected += 1;
-  }
-  if (expected - 1 !== head.head)
-    return {
-      seq: expected,
-      problem: `the run's row says ${head.head} entries, the journal has ${expected - 1}`,
-    };
-  if (chain !== head.chain)
-    return { seq: expected - 1, problem: "the chain in the run's row is not that of its last entry" };
-  return undefined;
+  const place = followChain(entries, from);
+  return "problem" in place ? place : findHeadFault(place, head);
 }

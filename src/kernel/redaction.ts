@@ -45,12 +45,14 @@ export class Redaction {
     return Object.assign(new RepriseError(clean.code, clean.message, options), { stack: clean.stack });
   }
 
-  logger(logger: Logger): Logger {
-    if (this.#isSecret === undefined) return logger;
+  logger(logger: Logger): Required<Logger> {
+    const clean = this.#isSecret !== undefined;
+    const text = (message: string): string => (clean ? this.text(message) : message);
     return {
-      info: (message, data) => logger.info(this.text(message), this.data(data)),
-      warn: (message, data) => logger.warn(this.text(message), this.data(data)),
-      error: (message, data) => logger.error(this.text(message), this.data(data)),
+      debug: (message, data) => logger.debug?.(text(message), this.data(data)),
+      info: (message, data) => logger.info(text(message), this.data(data)),
+      warn: (message, data) => logger.warn(text(message), this.data(data)),
+      error: (message, data) => logger.error(text(message), this.data(data)),
     };
   }
 }

@@ -41,12 +41,14 @@ const OPENINGS: ReadonlySet<EntryType> = new Set<EntryType>([
   "ChildWorkflowInitiated",
   "TimerStarted",
   "PromiseCreated",
+  "SettleRequested",
 ]);
 const VOID: ReadonlySet<EntryType> = new Set<EntryType>([
   ...END_ENTRIES,
   "TaskFailed",
   "OperationFailed",
   "ChildWorkflowFailed",
+  "SettleAnswered",
   "UpdateCompleted",
   "UpdateFailed",
 ]);

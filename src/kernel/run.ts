@@ -101,9 +101,13 @@ export interface RunRecord {
   readonly read: number;
   /** Messages that the run had not read when it ended. */
   readonly unread: number;
+  /** How often a worker lost or returned the run's turn (attempts.X1). */
+  readonly lostTurns: number;
   readonly createdAt: EpochMs;
   readonly endedAt: EpochMs | undefined;
-  /** Versions of Node, V8, ICU and the time zone data in the process that started the run. Not hashed. */
+  /** The code of the error that a failed run ended with; undefined: it has none. */
+  readonly errorCode: string | undefined;
+  /** runtimes.M1. The processes that started and moved the run, one text per line; `runtimesOf` reads it. Not hashed. */
   readonly runtime: string;
   /** Why the run is `blocked`, in `determinism_violation`, or `paused` by its holder; encoded, and not in the journal. */
   readonly evidence: string | undefined;

@@ -13,15 +13,20 @@ import type { EpochMs } from "../base/index.ts";
 import type { Backlog } from "./backlog.ts";
 import type { NewCheckpoint } from "./checkpoint.ts";
 import type { InputsRequest, NodeInput, Readiness } from "./completion.ts";
+import type { AttemptRecord } from "./attempts.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
 import type { HistoryBreak, HistoryEvent } from "./history.ts";
 import type { Entry } from "./journal.ts";
 import type { ChangeNotice } from "./change-notice.ts";
+import type { MemoAnswer, MemoFilter, MemoKeys, MemoPage } from "./memo.ts";
 import type { QueueSlot, QueueState } from "./queue.ts";
+import type { DeleteOutcome, Expired, ExpireRequest } from "./retention.ts";
 import type { RunNumber, RunRecord, RunStatus } from "./run.ts";
+import type { PromiseFilter, PromisePage } from "./open-promise.ts";
 import type { MessageFence, OutboxInfo } from "./outbox.ts";
+import type { DiskSpace, QueueUse, RunWork, SlotUser } from "./run-work.ts";
 import type { Chunk } from "./stream.ts";
 import type { DueSchedules, ScheduleRecord } from "./schedule.ts";
 
@@ -39,7 +44,18 @@ export interface RunFilter {
   readonly definition?: string;
   readonly kind?: RunRecord["kind"];
   readonly statuses?: readonly RunStatus[];
-  readonly tag?: string;
+  /** The runs that have all of these. */
+  readonly tags?: readonly string[];
+  /** At or after, and before. A live run has no end. */
+  readonly createdAfter?: EpochMs;
+  readonly createdBefore?: EpochMs;
+  readonly endedAfter?: EpochMs;
+  readonly endedBefore?: EpochMs;
+  readonly errorCode?: string;
+  /** A part of the id, with the same case. */
+  readonly idContains?: string;
+  /** The id of the run that started them. */
+  readonly parent?: string;
   /** Only runs with a smaller number: for paging, newest first. */
   readonly before?: RunNumber;
   readonly limit: number;
@@ -128,11 +144,17 @@ export interface PruneOptions {
   /** Counts, and removes nothing. */
   readonly dryRun?: boolean;
   readonly onProgress?: OnProgress;
+  /** Stops before the next batch, and rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Store {
   /** The kind of `Database` for `ctx.tx`. */
   readonly kind: string;
+  /** The name of the store whose runs this one mirrors: nothing in it moves, and every write is refused. Undefined: no mirror. */
+  readonly mirrorOf?: string | undefined;
+  /** True: the store was opened to read, and refuses every write. */
+  readonly isReadOnly?: boolean;
   /** True: polling costs separate round trips, so a commit must not wait for it. */
   readonly pollsSeparately?: boolean;
   /**
@@ -180,6 +202,8 @@ export interface Store {
   /** Every definition version that has live runs. */
   countVersions(): Promise<readonly VersionCount[]>;
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]>;
+  /** A page of the open promises of live runs, by run, then by command. */
+  listPromises(filter: PromiseFilter): Promise<PromisePage>;
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]>;
   /** Of a graph, by step, without states. */
   readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]>;
@@ -189,6 +213,8 @@ export interface Store {
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined>;
   /** The entries of the steps after one, up to another, in order. Reads nothing else of the journal. */
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]>;
+  /** Executions that ended without an entry, in order of time; with `step`, only those of it. */
+  readAttempts(run: RunNumber, step?: string): Promise<readonly AttemptRecord[]>;
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]>;
   /** Chunks of a stream after an offset, of all generations of the run. */
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]>;
@@ -203,6 +229,14 @@ export interface Store {
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]>;
   /** The leases of these runs, in order; skips runs that do not exist. */
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]>;
+  /** The open work of a run; undefined: no such run. For people. */
+  readRunWork(run: RunNumber): Promise<RunWork | undefined>;
+  /** The number of its children, also ended ones; counting stops at `MAX_COUNTED`. */
+  countChildren(run: RunNumber): Promise<number>;
+  /** How much of a queue's limits one kind of work uses; undefined: the queue was never declared. For people. */
+  readQueueUse(kind: SlotUser, queue: string, key?: string): Promise<QueueUse | undefined>;
+  /** The space that is left for the store's file, where this process can tell. For people. */
+  readDiskSpace?(): Promise<DiskSpace | undefined>;
   /** The events of the store as a whole, newest first. */
   readHistory(): Promise<readonly HistoryEvent[]>;
   /** Whether another process wrote since the last call; may return true too often, never too rarely. */
@@ -218,6 +252,16 @@ export interface Store {
   checkHistory?(): Promise<void>;
   /** Calls the listener when a notice arrives. */
   onNotice?(listener: () => void): void;
+
+  // memo of pure steps
+  /** What the memo says under these keys, in order; undefined: nothing. In one query. */
+  readMemos(keys: readonly string[]): Promise<readonly (MemoAnswer | undefined)[]>;
+  /** memo.M5. Creates the secret of a store with a codec, if it has none. */
+  openMemoKeys(): Promise<MemoKeys>;
+  /** A page of the memo, by key. For people. */
+  listMemos(filter: MemoFilter): Promise<MemoPage>;
+  /** Deletes the rows of these keys, or of all; returns how many. */
+  clearMemos(keys: readonly string[] | "all"): Promise<number>;
 
   // schedules
   findSchedule(name: string): Promise<ScheduleRecord | undefined>;
@@ -238,6 +282,12 @@ export interface Store {
 
   // maintenance
   prune(endedBefore: EpochMs, options?: PruneOptions): Promise<{ readonly runs: number }>;
+  /** Deletes an ended run with its family, or says what keeps it. */
+  deleteRun(id: string): Promise<DeleteOutcome>;
+  /** retention.R1. One batch, oldest end first. Costs two seeks when no run is old enough. */
+  expire(request: ExpireRequest): Promise<Expired>;
+  /** Deletes the start keys of a definition whose runs do not exist. */
+  deleteUnusedKeys(definition: string): Promise<void>;
   backup(path: string, onProgress?: OnProgress): Promise<void>;
   /** Encodes every payload again with the current codec, in small batches beside other work. */
   rekey(onProgress?: OnProgress): Promise<Rekeyed>;

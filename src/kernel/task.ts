@@ -13,6 +13,7 @@ import {
 import type { Awaitable } from "./definition.ts";
 import type { InputOfKey, KeyFunction, KeyTakes } from "./key-function.ts";
 import { labelOption } from "./label.ts";
+import { checkPure } from "./memo.ts";
 import { checkQueueSlot, type QueueSlotOptions, type Queue } from "./queue.ts";
 import type { Schema } from "./schema.ts";
 
@@ -27,25 +28,39 @@ export interface Policy {
   timeout?: Duration;
 }
 
-/** Receives log lines. */
+/** How much a log line matters. */
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** From the least important on. */
+export const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+/** Receives log lines, by level. Without `debug`, those lines are dropped. */
 export interface Logger {
+  debug?(message: string, data?: object): void;
   info(message: string, data?: object): void;
   warn(message: string, data?: object): void;
   error(message: string, data?: object): void;
 }
 
+export const silentLogger: Required<Logger> = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
 /** The first argument of a task's function: its identity, its attempt and its abort signal. */
 export interface TaskContext {
   /** The id of the run. */
   readonly runId: string;
-  /** 1 for the first attempt. */
+  /** 1 for the first attempt; a failed attempt adds one. */
   readonly attempt: number;
+  /**
+   * Counts the calls of this function for this step, this one included: also those whose worker was lost before their result was
+   * recorded, which `attempt` does not count.
+   */
+  readonly execution: number;
   /** The same for every attempt of this call: pass it to the remote service, so that it recognizes a repeated call. */
   readonly idempotencyKey: string;
   /** Aborts if the run is canceled, the attempt times out, or the worker loses the lease: pass it to `fetch`. */
   readonly abortSignal: AbortSignal;
   /** Writes to the engine's `logger`, with the run's id; not during replay. */
-  readonly log: Logger;
+  readonly log: Required<Logger>;
   /** Reports progress: restarts the attempt's `timeout`. */
   heartbeat(): void;
 }
@@ -62,6 +77,11 @@ export interface TaskOptions<Input, Parsed> extends Policy {
   key?: (input: Parsed) => string;
   /** Only workers with this label claim it; default: any worker. */
   label?: string;
+  /**
+   * The version of the function, if it is pure: its result depends on its input alone. A known result of the same task, input and
+   * version is reused instead of a call.
+   */
+  pure?: string;
 }
 
 /** What `task()` returns: a function that any worker may run. */
@@ -81,6 +101,7 @@ export interface TaskBody {
   readonly priority: number;
   readonly slotOptions: QueueSlotOptions | undefined;
   readonly label: string | undefined;
+  readonly pure: string | undefined;
 }
 /** In the global registry: two copies of the package accept each other's tasks. */
 const BODY = Symbol.for("reprise.task");
@@ -145,7 +166,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected a function as the last argument, got ${typeof run}.`);
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected an object of options, got ${typeof options}.`);
-  checkOptionNames(options, ["input", "key", "label", "priority", "queue", "retry", "timeout"], `Task ${name}`);
+  checkOptionNames(options, ["input", "key", "label", "priority", "pure", "queue", "retry", "timeout"], `Task ${name}`);
   checkPolicy(options, `Task ${name}`);
   checkPriority(options.priority, `Task ${name}`);
   const body: TaskBody = {
@@ -158,6 +179,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
     priority: options.priority ?? 0,
     slotOptions: checkQueueSlot(options, `Task ${name}`),
     label: labelOption(options, `Task ${name}`),
+    pure: checkPure(options.pure, `Task ${name}`),
   };
   return Object.freeze({ kind: "task", name, [BODY]: body });
 }

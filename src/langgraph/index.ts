@@ -2,3 +2,4 @@
 // no other room imports this one.
 
 export { RepriseSaver, type RepriseSaverOptions } from "./saver.ts";
+export type { PruneThreadsOptions } from "./thread-retention.ts";

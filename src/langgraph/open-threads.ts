@@ -1,7 +1,15 @@
 // Open threads: the threads of the store that a saver uses. Options are checked at once; the store is opened on first use.
 
 import { inspect } from "node:util";
-import { checkCodec, RepriseError, systemClock, systemRandom, systemTimers, type PayloadCodec } from "../base/index.ts";
+import {
+  checkCodec,
+  RepriseError,
+  systemClock,
+  systemRandom,
+  systemTimers,
+  type EpochMs,
+  type PayloadCodec,
+} from "../base/index.ts";
 import { checkDurability, openStoreOf, type Engine } from "../engine/index.ts";
 import type { Store } from "../kernel/index.ts";
 import { storeOf, threadsOf, type StoreSource, type Threads } from "../stores/index.ts";
@@ -14,6 +22,8 @@ export interface StoreOptions {
 
 export interface OpenThreads {
   readonly threads: Threads;
+  /** The store's time. */
+  now(): EpochMs;
   /** Closes the store only if it was opened here. */
   close(): Promise<void>;
 }
@@ -26,7 +36,7 @@ export function opener({ store, codec, durability }: StoreOptions): () => Promis
     if (given !== undefined)
       throw new RepriseError("BAD_OPTIONS", `RepriseSaver: ${given} belongs to the engine. Pass it to createEngine.`);
     const threads = threadsOf(shared);
-    return async () => ({ threads, close: async () => undefined });
+    return async () => ({ threads, now: () => shared.now(), close: async () => undefined });
   }
   if (typeof store === "object" && store !== null && !("~open" in store))
     throw new RepriseError(
@@ -38,6 +48,6 @@ export function opener({ store, codec, durability }: StoreOptions): () => Promis
   const options = { ...ports, codec: checkCodec(codec), durability: checkDurability(durability ?? "full") };
   return async () => {
     const opened: Store = await source["~open"](options);
-    return { threads: threadsOf(opened), close: () => opened.close() };
+    return { threads: threadsOf(opened), now: () => opened.now(), close: () => opened.close() };
   };
 }

@@ -22,10 +22,11 @@ import {
   type SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
 import { isDeepStrictEqual } from "node:util";
-import { checkOptionNames, RepriseError } from "../base/index.ts";
+import { checkOptionNames, RepriseError, type Duration } from "../base/index.ts";
 import type { Serialized, ThreadCheckpoint, Threads } from "../stores/index.ts";
 import { channelsToPut, serialize } from "./channel-values.ts";
 import { opener, type OpenThreads, type StoreOptions } from "./open-threads.ts";
+import { checkThreadRetention, pruneThreads, ThreadRetention, type PruneThreadsOptions } from "./thread-retention.ts";
 import {
   checkedText,
   configOf,
@@ -42,6 +43,8 @@ export interface RepriseSaverOptions extends StoreOptions {
   readonly store: StoreOptions["store"];
   /** The serializer of values; default: LangGraph's. */
   readonly serde?: SerializerProtocol | undefined;
+  /** How long a thread is kept after its newest checkpoint. The saver deletes older threads while it is used. Default: forever. */
+  readonly retention?: Duration | undefined;
 }
 
 /** Before this version of LangGraph's format, the pending sends were in the writes of the parent. */
@@ -61,14 +64,17 @@ const PAGE = 50;
  */
 export class RepriseSaver extends BaseCheckpointSaver {
   readonly #open: () => Promise<OpenThreads>;
+  readonly #retention: ThreadRetention | undefined;
   #opened: Promise<OpenThreads> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: RepriseSaverOptions) {
     if (typeof options !== "object" || options === null)
       throw new RepriseError("BAD_OPTIONS", `RepriseSaver: expected { store: "sqlite:…" }, got ${String(options)}.`);
-    checkOptionNames(options, ["codec", "durability", "serde", "store"], "RepriseSaver");
+    checkOptionNames(options, ["codec", "durability", "retention", "serde", "store"], "RepriseSaver");
     super(options.serde);
+    const keepMs = checkThreadRetention(options.retention);
+    this.#retention = keepMs === undefined ? undefined : new ThreadRetention(keepMs);
     this.#open = opener(options);
   }
 
@@ -138,6 +144,7 @@ export class RepriseSaver extends BaseCheckpointSaver {
         ...row,
         channels: await channelsToPut(this.serde, checkpoint, newVersions, undefined, hasParent),
       });
+    this.#retention?.onPut(await this.#openThreads());
     return configOf(thread, namespace, id);
   }
 
@@ -164,9 +171,27 @@ export class RepriseSaver extends BaseCheckpointSaver {
     await (await this.#threads()).remove(thread);
   }
 
+  /**
+   * Deletes the threads whose newest checkpoint is older than a time, in small batches, and returns how many.
+   *
+   * @example
+   * ```ts
+   * import { RepriseSaver } from "reprise/langgraph";
+   * await using saver = new RepriseSaver({ store: "sqlite::memory:" });
+   * const { threads } = await saver.prune({ olderThan: "90 days", dryRun: true });
+   * console.log(`${threads} threads are older`);
+   * ```
+   */
+  async prune(options: PruneThreadsOptions): Promise<{ readonly threads: number }> {
+    return pruneThreads(await this.#openThreads(), options);
+  }
+
   /** Closes the store if this saver opened it; the store of an engine stays open. */
   close(): Promise<void> {
-    this.#closed ??= (async () => (await this.#opened?.catch(() => undefined))?.close())();
+    this.#closed ??= (async () => {
+      await this.#retention?.settled();
+      await (await this.#opened?.catch(() => undefined))?.close();
+    })();
     return this.#closed;
   }
 
@@ -175,13 +200,17 @@ export class RepriseSaver extends BaseCheckpointSaver {
   }
 
   async #threads(): Promise<Threads> {
+    return (await this.#openThreads()).threads;
+  }
+
+  async #openThreads(): Promise<OpenThreads> {
     if (this.#closed !== undefined) throw new RepriseError("USAGE", "The saver is closed. Create a new RepriseSaver.");
     // The next call tries to open the store again.
     this.#opened ??= this.#open().catch((error: unknown) => {
       this.#opened = undefined;
       throw error;
     });
-    return (await this.#opened).threads;
+    return this.#opened;
   }
 
   /** saver.L4 */

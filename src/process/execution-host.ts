@@ -6,7 +6,8 @@ import type { LogLine } from "./process-log.ts";
 import type { Registry } from "./registry.ts";
 
 export interface ExecutionHostParts {
-  readonly storeKind: string;
+  /** Absent for a journal without a store. */
+  readonly storeKind?: string;
   readonly registry: Registry;
   readonly guard: Guard;
   readonly log: LogLine;
@@ -14,12 +15,13 @@ export interface ExecutionHostParts {
 
 export function executionHostOf({ storeKind, registry, guard, log }: ExecutionHostParts, runId: string): ExecutionHost {
   return {
-    storeKind,
+    ...(storeKind !== undefined && { storeKind }),
     log: (level, message, data) => log(level, message, { run: runId, ...data }),
     guard,
     acceptTask: (task, input) => registry.acceptTask(task, input),
     hasTask: (task) => registry.findTask(task.name) !== undefined,
     acceptChild: (definition, input) => registry.acceptChild(definition, input),
+    portsOf: (definition) => registry.portsOf(definition),
     acceptNext: (name, version, input) => registry.acceptNext(name, version, input),
   };
 }

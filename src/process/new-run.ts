@@ -27,6 +27,8 @@ export interface NewRunOptions {
   /** Only for a fork. */
   readonly forked?: string | undefined;
   readonly seed?: bigint | undefined;
+  /** Default: the current ones. A fork that shares entries keeps those of its origin. */
+  readonly flags?: readonly number[] | undefined;
   /** Default: the definition's. */
   readonly deadlineMs?: number | undefined;
 }
@@ -42,7 +44,7 @@ export function newRun(body: RunBody, options: NewRunOptions): NewRun {
   const started = entryData.startedData({
     definition: name,
     version,
-    flags: CURRENT_FLAGS,
+    flags: options.flags ?? CURRENT_FLAGS,
     deadlineMs,
     input,
     forked,

@@ -3,7 +3,7 @@
 // A failing store fails many calls per second. The log repeats a message at most once a second, with how often it occurred.
 
 import { RepriseError, type EpochMs } from "../base/index.ts";
-import { emit, isObserved, type HistoryBreak, type Logger } from "../kernel/index.ts";
+import { emit, isObserved, type HistoryBreak, type Logger, type PureStep, type RunRecord } from "../kernel/index.ts";
 import type { LogLevel } from "../workflow/index.ts";
 
 export type LogLine = (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
@@ -24,10 +24,10 @@ export class ProcessLog {
   }
 
   /** The logger of one step's code. */
-  logger(runId: string, step: string): Logger {
+  logger(runId: string, step: string): Required<Logger> {
     const log = (level: LogLevel) => (message: string, data?: object) =>
       this.#log(level, message, { run: runId, step, ...data });
-    return { info: log("info"), warn: log("warn"), error: log("error") };
+    return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   }
 
   /** Logs a failure of the store, or of what the process made of it. */
@@ -62,6 +62,31 @@ export class ProcessLog {
       `The database went back to an earlier state: ${detail}. Commits since then are lost; this process drops what it holds and continues from what the database has. Run \`reprise doctor\`, and start lost runs again with the same ids.`,
       { code: "STORE_ROLLED_BACK", at: new Date(at).toISOString() },
     );
+  }
+
+  /** Reports an input that differs from the recorded one; the run continues. */
+  inputChanged({ id: run, definition }: Pick<RunRecord, "id" | "definition">, step: string, message: string): void {
+    if (isObserved()) emit({ event: "input.changed", run, definition, step, message });
+    this.#log(
+      "warn",
+      `${message}. The run continues with its recorded results. Guard the change with ctx.patched(…), or restore the code; \`reprise verify ${run} <file>\` compares them.`,
+      { run, step },
+    );
+  }
+
+  /** What the memo of pure steps reports. */
+  ofMemos(): { report(error: unknown): void; onOff(step: PureStep, status: "divergent" | "damaged"): void } {
+    return { report: (error) => this.report(error), onOff: (step, status) => this.#memoOff(step, status) };
+  }
+
+  #memoOff({ kind, name, of, pure }: PureStep, status: "divergent" | "damaged"): void {
+    const what = `${kind} ${name}${of === undefined ? "" : ` of ${of}`}`;
+    const why =
+      status === "divergent"
+        ? `returned different results for the same input, although it is declared pure (version ${pure})`
+        : "has a remembered result that is damaged";
+    const message = `The ${what} ${why}. Its results are not reused for this input. Run \`reprise memo list --off\`.`;
+    if (this.#countSuppressed(message) !== undefined) this.#log("warn", message, { step: name });
   }
 
   /** lease-reconciler.R1 */

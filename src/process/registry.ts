@@ -15,12 +15,14 @@ import {
   type DeclareQueueWrite,
   type Definition,
   type DefinitionVersion,
+  type Ports,
   type QueueSlotOptions,
   type Queue,
   type QueueLimits,
+  type RetentionMs,
   type TaskBody,
 } from "../kernel/index.ts";
-import { findRef, flowBody, flowRunBody, isFlow, type FlowBody } from "../flow/index.ts";
+import { findRef, flowBody, flowRunBody, hasKey, isFlow, type FlowBody } from "../flow/index.ts";
 import { graphRunBody, isGraph } from "../graph/index.ts";
 import { isWorkflow, workflowBody, type AcceptedInput, type WorkflowBody } from "../workflow/index.ts";
 
@@ -106,6 +108,16 @@ export class Registry {
     return [...this.#queues].map(([name, limits]) => ({ write: "declare-queue", name, limits }));
   }
 
+  /** The retention of each definition, as its newest version declares it; `otherwise`: of those that declare none. */
+  retentions(otherwise: RetentionMs | undefined): ReadonlyMap<string, RetentionMs> {
+    const policies = new Map<string, RetentionMs>();
+    for (const [name, [newest]] of this.#workflows) {
+      const policy = newest?.retention ?? otherwise;
+      if (policy !== undefined) policies.set(name, policy);
+    }
+    return policies;
+  }
+
   get definitionNames(): readonly string[] {
     return [...this.#workflows.keys()];
   }
@@ -133,8 +145,11 @@ export class Registry {
     );
   }
 
+  findFlow(name: string, version: number): FlowBody | undefined {
+    return this.#flows.get(nodeRoute(name, version));
+  }
   getFlow(name: string, version: number): FlowBody {
-    const body = this.#flows.get(nodeRoute(name, version));
+    const body = this.findFlow(name, version);
     if (body !== undefined) return body;
     throw new RepriseError(
       "UNKNOWN_DEFINITION",
@@ -172,13 +187,21 @@ export class Registry {
   nodeQueueing(definition: string, version: number, item: string): Partial<Pick<NewItem, "name" | "slot">> {
     const body = this.#flows.get(nodeRoute(definition, version));
     const node = body && findRef(body, item)?.head.region.head;
-    const slot = queueSlotOf(node?.slotOptions, undefined, `node ${item}`);
-    return { name: nodeRoute(definition, version, slot?.queue, node?.label), ...(slot && { slot }) };
+    // keys.K1. The worker that claims a node with a key moves it into its queue.
+    const queue = node === undefined || hasKey(node) ? undefined : node.slotOptions?.queue.name;
+    return {
+      name: nodeRoute(definition, version, queue, node?.label),
+      ...(queue !== undefined && { slot: { queue } }),
+    };
   }
 
   acceptChild(definition: Definition, input: unknown): AcceptedInput | undefined {
     const body = this.findWorkflow(definition.name, versionOf(definition));
     return body && accept(body, input, `${body.kind} ${definition.name}`);
+  }
+
+  portsOf(definition: Definition): Ports | undefined {
+    return this.findWorkflow(definition.name, versionOf(definition))?.ports;
   }
 
   acceptNext(name: string, version: number, input: unknown): { input: unknown } | undefined {

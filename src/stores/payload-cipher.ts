@@ -83,6 +83,7 @@ const NAMES: Readonly<Record<string, (place: string) => string>> = {
   chunk: (place) => `Chunk ${place}`,
   failures: (place) => `The earlier failures of ${place}`,
   evidence: () => "The evidence",
+  memo: (place) => `The memo ${place}`,
   schedule: (place) => `The input of schedule ${place}`,
   langgraph: (place) => `The LangGraph value ${place}`,
   langgraph_write: (place) => `The LangGraph write ${place}`,

@@ -1,7 +1,14 @@
 // Store source: a store that is not opened yet. `sqlite(path)` makes one, and `createEngine({ store })` opens it.
 
 import { inspect } from "node:util";
-import { RepriseError, type Clock, type PayloadCodec, type Random, type Timers } from "../base/index.ts";
+import {
+  checkOptionNames,
+  RepriseError,
+  type Clock,
+  type PayloadCodec,
+  type Random,
+  type Timers,
+} from "../base/index.ts";
 import type { Database, Store } from "../kernel/index.ts";
 import type { SqliteHandle } from "./sqlite/sqlite-user-sql.ts";
 
@@ -16,6 +23,11 @@ export interface OpenOptions {
   readonly locked?: boolean;
   /** False: refuse a store with an older schema instead of migrating it. */
   readonly migrate?: boolean;
+  /**
+   * Open the store to read: nothing is created, migrated or written, and a write is refused. A file that cannot be written will do,
+   * and so will a standby of a server.
+   */
+  readonly readOnly?: boolean;
   /** The clock of a store on a server: the server's, or `clock` (for tests with virtual time). */
   readonly time?: "server" | "given";
 }
@@ -25,16 +37,26 @@ export interface StoreSource {
   readonly "~open": (options: OpenOptions) => Promise<Store>;
 }
 
-function openSqlite(path: string): StoreSource {
+/** Options of `sqlite(path, options)`. */
+export interface SqliteOptions {
+  /** Create the folder of the file if it is missing; otherwise a missing folder is refused. */
+  readonly mkdir?: boolean;
+}
+
+function openSqlite(path: string, options: SqliteOptions = {}): StoreSource {
+  checkOptionNames(options, ["mkdir"], "sqlite(path, options)");
+  const { mkdir = false } = options;
+  if (typeof mkdir !== "boolean")
+    throw new RepriseError("BAD_OPTIONS", `sqlite(path, { mkdir }): expected true or false, got ${inspect(mkdir)}.`);
   if (typeof path !== "string" || path === "")
     throw new RepriseError(
       "BAD_STORE_URL",
       `sqlite(path): expected the path of a file or ":memory:", got ${inspect(path)}. Write, for example, sqlite("shop.db").`,
     );
   return {
-    "~open": async (options) => {
+    "~open": async (given) => {
       const { openSqliteStore } = await import("./sqlite/sqlite-store.ts");
-      return openSqliteStore({ path, ...options });
+      return openSqliteStore({ path, mkdir, ...given });
     },
   };
 }
@@ -56,6 +78,7 @@ function openSqlite(path: string): StoreSource {
  * await using engine = await createEngine({ store: sqlite(":memory:"), definitions: [count] });
  * ```
  */
-export const sqlite: ((path: string) => StoreSource) & Database<SqliteHandle, true> = Object.assign(openSqlite, {
-  "~kind": "sqlite",
-} as const);
+export const sqlite: ((path: string, options?: SqliteOptions) => StoreSource) & Database<SqliteHandle, true> =
+  Object.assign(openSqlite, {
+    "~kind": "sqlite",
+  } as const);

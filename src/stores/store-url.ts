@@ -11,6 +11,9 @@ import { sqlite, type StoreSource } from "./store-source.ts";
 const EXAMPLES =
   '"sqlite:shop.db", "sqlite::memory:", "postgres://user:password@host/shop" or "mysql://user:password@host/shop"';
 
+/** The only option of a `sqlite:` URL: create the folder of the file. */
+const MKDIR = "?mkdir=1";
+
 /** By the scheme of the URL. */
 const SERVERS: ReadonlyMap<string, (url: string) => StoreSource> = new Map<string, (url: string) => StoreSource>([
   ["postgres:", postgres],
@@ -24,7 +27,7 @@ export function storeOf(store: unknown): StoreSource {
   if (typeof store === "object" && store !== null && "~open" in store) return store as StoreSource;
   return typeof store === "string" && isServer(store)
     ? SERVERS.get(schemeOf(store))!(store)
-    : sqlite(sqlitePathOf(store));
+    : sqlite(sqlitePathOf(store), { mkdir: typeof store === "string" && store.endsWith(MKDIR) });
 }
 
 /** Whether the URL names a database server, not a file. */
@@ -50,17 +53,17 @@ export function sqlitePathOf(store: unknown): string {
       "BAD_STORE_URL",
       `The store is a value of type ${typeof store}, not a URL or a store source. Use a store such as ${EXAMPLES}.`,
     );
-  const path = unescaped(/^sqlite:(?<path>.+)$/su.exec(store)?.groups?.["path"]);
+  const options = /\?.*$/s.exec(store)?.[0] ?? "";
+  const path = unescaped(/^sqlite:(?<path>[^?]+)/su.exec(store)?.groups?.["path"]);
   if (path === undefined || path === "" || path.includes("\0"))
     throw new RepriseError(
       "BAD_STORE_URL",
       `${JSON.stringify(withoutPassword(store))} is not a store URL.${suggestion(store)} Use a store such as ${EXAMPLES}.`,
     );
-  const options = /\?.*$/s.exec(store)?.[0];
-  if (options !== undefined)
+  if (options !== "" && options !== MKDIR)
     throw new RepriseError(
       "BAD_STORE_URL",
-      `A sqlite: URL takes no options, and this one has ${JSON.stringify(options)}. Remove them. If the name of the file holds a question mark, start the URL with sqlite:// and write %3F.`,
+      `The only option of a sqlite: URL is ${MKDIR}, and this one has ${JSON.stringify(options)}. Remove it. If the name of the file holds a question mark, start the URL with sqlite:// and write %3F.`,
       { details: { options } },
     );
   return path;

@@ -7,7 +7,7 @@
 // thread-store.T4. The store returns bytes as it got them.
 // thread-store.T5. A thread is removed as a whole, in one transaction.
 
-import { RepriseError } from "../base/index.ts";
+import { RepriseError, type EpochMs } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 
 /** A serialized value. */
@@ -96,6 +96,21 @@ export interface Threads {
   list(page: CheckpointPage): Promise<readonly ListedCheckpoint[]>;
   /** thread-store.T5 */
   remove(thread: string): Promise<void>;
+  /** prune-threads.A1. Removes the threads of one window whose newest checkpoint was stored before a time; or counts them. */
+  expire(request: ExpireThreads): Promise<ExpiredThreads>;
+}
+
+export interface ExpireThreads {
+  readonly storedBefore: EpochMs;
+  /** Only threads with a greater name. */
+  readonly after: string | undefined;
+  readonly dryRun: boolean;
+}
+
+export interface ExpiredThreads {
+  readonly threads: number;
+  /** The next window starts after this thread; undefined: this was the last one. */
+  readonly after: string | undefined;
 }
 
 /** A store that also stores threads. */

@@ -3,7 +3,7 @@
 import { systemRandom, systemTimers, type EpochMs } from "../base/index.ts";
 import { storeOf } from "../stores/index.ts";
 import { guardMode } from "../engine/index.ts";
-import { Redaction, Labels, type AnyTask, type Definition } from "../kernel/index.ts";
+import { Redaction, Labels, silentLogger, type AnyTask, type Definition } from "../kernel/index.ts";
 import type { TestWorld } from "./test-process.ts";
 import type { Stub } from "./stub.ts";
 import { createVirtualTime } from "./virtual-clock.ts";
@@ -25,7 +25,7 @@ export async function createCrashWorld(
     store,
     definitions,
     stubs,
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    logger: silentLogger,
     redaction: new Redaction(),
     payloadLimit: undefined,
     entryLimit: undefined,
@@ -36,6 +36,7 @@ export async function createCrashWorld(
     concurrency: 256,
     leaseMs: 0,
     outbox: new Map(),
+    retention: undefined,
     guard: guardMode(undefined),
   };
 }

@@ -1,20 +1,21 @@
 // Saved journals: journals of real runs in files, replayed against newer code.
 
 import { readFile, writeFile } from "node:fs/promises";
-import { encode, RepriseError, systemTimers } from "../base/index.ts";
-import { registryOf, type GenerationOptions, type Run } from "../engine/index.ts";
+import { encode, RepriseError } from "../base/index.ts";
+import { JournalReplayer, registryOf, type GenerationOptions, type RecordedRun, type Run } from "../engine/index.ts";
 import {
-  decodeData,
   CHAIN_START,
   chainAfter,
   findJournalFault,
   markOf,
+  versionOfJournal,
   type AnyTask,
   type Definition,
   type Entry,
   type EntryType,
 } from "../kernel/index.ts";
-import { replayJournal } from "../workflow/index.ts";
+import { bundledEntries, bundleHistory, bundleText, checkBundle, isBundleText } from "../receipts/index.ts";
+import { joinShared, readShared } from "../workflow/index.ts";
 
 /** The journal of one run, as stored in a file. */
 export interface SavedJournal {
@@ -25,6 +26,8 @@ export interface SavedJournal {
   /** The hash chain after the last entry. */
   readonly chain: string;
   readonly entries: readonly SavedEntry[];
+  /** The entries that a fork shares with the runs it comes from, the oldest run first; absent: none. */
+  readonly shared?: readonly { readonly run: string; readonly entries: readonly SavedEntry[] }[];
 }
 
 /** An entry of a saved journal. */
@@ -62,11 +65,16 @@ export async function exportJournal(
   const { id, definition, generation: newest } = await run.info();
   const { generation = newest } = options;
   const entries: SavedEntry[] = [];
-  for await (const { seq, type, command = "", data, at, tookMs } of run.journal({ generation })) {
+  const shared: { readonly run: string; readonly entries: SavedEntry[] }[] = [];
+  for await (const { seq, run: by, type, command = "", data, at, tookMs } of run.journal({ generation })) {
     const timed = tookMs === undefined ? undefined : { tookMs };
-    entries.push({ seq, type, command, data: encode(data), at: at.getTime(), ...timed });
+    const entry = { seq, type, command, data: encode(data), at: at.getTime(), ...timed };
+    if (by === undefined) entries.push(entry);
+    else if (seq === 1) shared.push({ run: by, entries: [entry] });
+    else shared.at(-1)?.entries.push(entry);
   }
-  return { format: FORMAT, definition, id, generation, chain: chainOf(entries), entries };
+  const saved = { format: FORMAT, definition, id, generation, chain: chainOf(entries), entries } as const;
+  return shared.length === 0 ? saved : { ...saved, shared };
 }
 
 /**
@@ -88,45 +96,70 @@ export async function saveJournal(
 }
 
 /**
- * Replays a saved journal against the current code, and throws an error at the first difference.
+ * Replays a journal against the current code, and throws an error at the first difference. The journal is in a file of
+ * `saveJournal`, or in a bundle of `reprise bundle`, whose runs are all replayed; `source` is the path of the file, or its text.
  *
  * @example
  * ```ts
  * import { workflow } from "reprise";
  * import { expectReplay } from "reprise/testing";
  * const hello = workflow("hello", async (ctx, name: string) => ctx.run("greet", () => `Hello, ${name}`));
- * export const test = () => expectReplay("golden/hello-1.json", { definitions: [hello] });
+ * export const test = () => expectReplay("golden/hello-1.jsonl", { definitions: [hello] });
  * ```
  */
 export async function expectReplay(
-  file: string,
+  source: string,
   options: { definitions: readonly (Definition | AnyTask)[] },
 ): Promise<void> {
-  const registry = registryOf(options.definitions);
-  const saved = parseSaved(await readFile(file, "utf8"), file);
+  using replayer = new JournalReplayer(registryOf(options.definitions), "off");
+  const isText = source.startsWith("{");
+  const file = isText ? "The given text" : source;
+  const text = isText ? source : await readFile(source, "utf8");
+  if (isBundleText(text)) for await (const run of bundledRuns(text, file)) await replayOne(replayer, run, file);
+  else await replayOne(replayer, savedRun(text, file), file);
+}
+
+/** The runs of a bundle, whose lines must fit each other; who signed them does not matter here. */
+async function* bundledRuns(text: string, file: string): AsyncGenerator<RecordedRun> {
+  const reports = await Array.fromAsync(checkBundle(bundleText(text), []));
+  const history = bundleHistory(reports);
+  for (const report of reports) {
+    const { run, problem, chain, form } = report;
+    if (problem !== undefined)
+      throw new RepriseError("BUNDLE_DAMAGED", `${file}: ${problem.message}. Make the bundle again.`, {
+        details: { file, ...(problem.line !== undefined && { line: problem.line }) },
+      });
+    if (chain === undefined)
+      throw new RepriseError(
+        "BAD_PAYLOAD",
+        `${file} is a bundle of form ${form}, which has no payloads to replay. Make it with --full.`,
+        { details: { file } },
+      );
+    const entries = await bundledEntries(report);
+    const { entries: shared } = run.kind === "workflow" ? await readShared(history, entries[0]) : { entries: [] };
+    const { id, generation, definition, version } = run;
+    yield { id, generation, definition, version, entries, shared, chain };
+  }
+}
+
+function savedRun(text: string, file: string): RecordedRun {
+  const { id, generation, definition, chain, ...saved } = parseSaved(text, file);
   const entries = withMarks(saved.entries);
-  const body = registry.getWorkflow(saved.definition, versionIn(entries));
-  const fault = findJournalFault(entries, { head: entries.length, chain: saved.chain });
+  const shared = joinShared((saved.shared ?? []).map((part) => ({ entries: withMarks(part.entries) })));
+  return { id, generation, definition, version: versionOfJournal(entries), entries, shared, chain };
+}
+
+async function replayOne(replayer: JournalReplayer, run: RecordedRun, file: string): Promise<void> {
+  const kind = replayer.kindOf(run);
+  const fault = findJournalFault(run.entries, { head: run.entries.length, chain: run.chain });
   if (fault !== undefined) throw damaged(file, fault.problem);
-  const verdict = await replayJournal(body, {
-    identity: { id: saved.id, generation: saved.generation },
-    entries,
-    chain: saved.chain,
-    host: {
-      log: () => {},
-      acceptTask: (task, input) => registry.acceptTask(task, input),
-      hasTask: (task) => registry.findTask(task.name) !== undefined,
-      acceptChild: (definition, input) => registry.acceptChild(definition, input),
-      acceptNext: (name, version, input) => registry.acceptNext(name, version, input),
-    },
-    timers: systemTimers,
-  });
+  const verdict = await replayer.replay(run);
   if (verdict.status === "same") return;
   const { status: _, where, message, ...more } = verdict;
   throw new RepriseError(
-    body.replay === undefined ? "DETERMINISM_VIOLATION" : "REPLAY_MISMATCH",
-    `${file} does not replay with the current code, at ${where}: ${message}`,
-    { details: { file, where, ...more } },
+    kind === "workflow" ? "DETERMINISM_VIOLATION" : "REPLAY_MISMATCH",
+    `${file} does not replay with the current code, at ${where} of run ${run.id}: ${message}`,
+    { details: { file, run: run.id, where, ...more } },
   );
 }
 
@@ -153,10 +186,6 @@ function damaged(file: string, problem: string, cause?: unknown): RepriseError {
       details: { file },
     },
   );
-}
-
-function versionIn([first]: readonly Entry[]): number | undefined {
-  return first === undefined ? undefined : decodeData("RunStarted", first.data).version;
 }
 
 function chainOf(entries: readonly SavedEntry[]): string {

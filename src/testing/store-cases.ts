@@ -4,6 +4,7 @@
 // guarantee; it needs no test runner. A store that cannot run a case (a database in memory has no second connection) skips it by
 // name, with a written reason.
 
+import { attemptCases } from "./store-cases/attempts.ts";
 import { backlogCases } from "./store-cases/backlog.ts";
 import { pendingStartCases } from "./store-cases/pending-starts.ts";
 import { maintenanceCases, timeCases } from "./store-cases/maintenance.ts";
@@ -13,6 +14,7 @@ import { childCases } from "./store-cases/children.ts";
 import { claimCases } from "./store-cases/claim.ts";
 import { completionCases } from "./store-cases/completions.ts";
 import { controlCases } from "./store-cases/control.ts";
+import { migrateCases } from "./store-cases/migrate.ts";
 import { beforeStartCases } from "./store-cases/before-start.ts";
 import { endCases } from "./store-cases/end.ts";
 import { fenceCases } from "./store-cases/fence.ts";
@@ -23,10 +25,16 @@ import { itemCases } from "./store-cases/items.ts";
 import { leaseCases } from "./store-cases/lease.ts";
 import { suspectCases } from "./store-cases/suspects.ts";
 import { listCases } from "./store-cases/list.ts";
+import { memoCases } from "./store-cases/memo.ts";
 import { messageCases } from "./store-cases/messages.ts";
 import { outboxCases } from "./store-cases/outbox.ts";
 import { payloadCases } from "./store-cases/payloads.ts";
+import { portionCases } from "./store-cases/portions.ts";
+import { runtimeCases } from "./store-cases/runtimes.ts";
+import { runWorkCases } from "./store-cases/run-work.ts";
+import { promiseCases } from "./store-cases/promises.ts";
 import { queueCases } from "./store-cases/queues.ts";
+import { retentionCases } from "./store-cases/retention.ts";
 import { scheduleCases } from "./store-cases/schedules.ts";
 import { spreadCases } from "./store-cases/spreads.ts";
 import { startCases } from "./store-cases/start.ts";
@@ -53,17 +61,22 @@ export const storeCases: readonly StoreCase[] = [
   ...startCases,
   ...turnCases,
   ...fenceCases,
+  ...attemptCases,
   ...endCases,
   ...inboxCases,
+  ...memoCases,
   ...messageCases,
+  ...promiseCases,
   ...beforeStartCases,
   ...wakeUpCases,
   ...stopCases,
   ...controlCases,
+  ...migrateCases,
   ...claimCases,
   ...itemCases,
   ...timerCases,
   ...queueCases,
+  ...runWorkCases,
   ...backlogCases,
   ...pendingStartCases,
   ...childCases,
@@ -72,6 +85,7 @@ export const storeCases: readonly StoreCase[] = [
   ...suspectCases,
   ...listCases,
   ...maintenanceCases,
+  ...retentionCases,
   ...timeCases,
   ...payloadCases,
   ...streamCases,
@@ -82,5 +96,7 @@ export const storeCases: readonly StoreCase[] = [
   ...outboxCases,
   ...completionCases,
   ...spreadCases,
+  ...portionCases,
   ...flowRunCases,
+  ...runtimeCases,
 ];

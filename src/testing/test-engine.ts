@@ -2,28 +2,38 @@
 //
 // test-engine.G1. Only `clock.advance` and `crash` move time; thirty days take milliseconds.
 // test-engine.G2. Handles and pending results survive a crash: they continue with the next process on the same store.
+// test-engine.G3. A result that cannot come without the test is rejected with what the run waits for (stuck-watch.ts).
 
 import {
   checkOptionNames,
   checkCodec,
   RepriseError,
+  requireRealTime,
   systemRandom,
   systemTimers,
   toMs,
   type Duration,
 } from "../base/index.ts";
 import {
+  abortable,
   AbortableGenerator,
+  checkLogger,
   checkOutbox,
   checkLimits,
   DEFAULT_CONCURRENCY,
   guardMode,
+  checkSignal,
   onAbort,
+  openUnlessAborted,
   unlessAborted,
+  waitFor,
   type Client,
+  type CloseOptions,
   type DefinitionsIn,
   type Engine,
   type EngineOptions,
+  type OpenPromiseFilter,
+  type OpenPromiseInfo,
   type RunFilter,
   type QueueHandle,
   type QueueInfo,
@@ -33,21 +43,24 @@ import {
   type ScheduleHandle,
   type ScheduleInfo,
   type StreamChunk,
+  type WaitOptions,
   type WorkerSettings,
 } from "../engine/index.ts";
 import {
   checkRedact,
+  checkRetention,
   Labels,
   type AnyTask,
   type Definition,
   type JournalEntry,
-  type Logger,
   type Queue,
   type Store,
 } from "../kernel/index.ts";
 import { storeOf } from "../stores/index.ts";
 import type { Replay } from "../workflow/index.ts";
 import { CrashedError, TestProcess, type TestWorld } from "./test-process.ts";
+import { nameWaits } from "./name-waits.ts";
+import { StuckWatch } from "./stuck-watch.ts";
 import type { WriteInterceptor } from "./crashable-store.ts";
 import type { Stub } from "./stub.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-clock.ts";
@@ -68,17 +81,17 @@ export interface TestEngine<Defs extends Definition = Definition> extends Engine
   readonly clock: {
     now(): Date;
     /** Moves time from one due timer to the next; when it resolves, all resulting work is done. */
-    advance(by: Duration): Promise<void>;
+    advance(by: Duration, options?: WaitOptions): Promise<void>;
   };
   /** Crashes the engine as `kill -9` does, lets the lease expire, and starts the next process on the same store. */
   crash(): Promise<void>;
 }
 
-const silentLogger: Logger = { info: () => {}, warn: () => {}, error: () => {} };
 const DEFAULT_LEASE_MS = 1_000;
 const GRACE_MS = 10_000;
 
 async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Promise<TestWorld> {
+  requireRealTime("createTestEngine");
   const settings = options.worker === false ? {} : (options.worker ?? {});
   const time = createVirtualTime(options.now?.getTime());
   const store = await openStore(time, options);
@@ -87,7 +100,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     store,
     definitions: options.definitions,
     stubs: options.stubs ?? [],
-    logger: options.logger ?? silentLogger,
+    logger: checkLogger(options.logger ?? false),
     redaction: checkRedact(options.redact),
     ...checkLimits(options.limits),
     salted: options.codec !== undefined,
@@ -97,6 +110,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     queues: settings.queues,
     labels: Labels.of(settings.labels ?? "any"),
     outbox: checkOutbox(options.outbox),
+    retention: options.retention === undefined ? undefined : checkRetention(options.retention, "createTestEngine"),
     leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
   };
 }
@@ -140,14 +154,17 @@ function openStore(
 export async function createTestEngine<const Defs extends Definition | AnyTask>(
   options: TestEngineOptions<Defs>,
 ): Promise<TestEngine<DefinitionsIn<Defs>>> {
-  const world = await createWorld(options as TestEngineOptions<Definition | AnyTask>);
-  try {
-    const engine = await CrashableTestEngine.on(world);
-    return engine as unknown as TestEngine<DefinitionsIn<Defs>>;
-  } catch (error) {
-    await world.store.close();
-    throw error;
-  }
+  const open = async (): Promise<CrashableTestEngine> => {
+    const world = await createWorld(options as TestEngineOptions<Definition | AnyTask>);
+    try {
+      return await CrashableTestEngine.on(world);
+    } catch (error) {
+      await world.store.close();
+      throw error;
+    }
+  };
+  const signal = checkSignal(options.signal, "createTestEngine");
+  return (await openUnlessAborted(signal, open)) as unknown as TestEngine<DefinitionsIn<Defs>>;
 }
 
 export class CrashableTestEngine implements TestEngine {
@@ -160,6 +177,13 @@ export class CrashableTestEngine implements TestEngine {
   #closing: Promise<void> | undefined;
   /** After a crash, a repeated message may have been delivered before: its error is ignored. */
   readonly #ignoresRepeats: boolean;
+  /** Calls of the test that have not settled, other than for results. */
+  #openCalls = 0;
+  readonly #stuck = new StuckWatch(
+    () => this.#openCalls > 0 || !this.#process.isIdle,
+    () => this.#process.isHeldUp,
+    (id) => stuckError(this.#world, id),
+  );
 
   private constructor(world: TestWorld, process: TestProcess, ignoresRepeats: boolean) {
     this.#world = world;
@@ -188,14 +212,16 @@ export class CrashableTestEngine implements TestEngine {
 
   readonly clock = {
     now: (): Date => new Date(this.#world.time.now()),
-    advance: (by: Duration): Promise<void> => {
+    advance: (by: Duration, options?: WaitOptions): Promise<void> => {
       const ms = toMs(by, "clock.advance");
-      return this.#move((process) => process.advanceTo(this.#world.time.now() + ms));
+      return waitFor(options, "clock.advance", () =>
+        this.#move((process) => process.advanceTo(this.#world.time.now() + ms)),
+      );
     },
   };
 
   #move(how: (process: TestProcess) => Promise<void>): Promise<void> {
-    const moved = this.#moving.then(() => how(this.#process));
+    const moved = this.#counted(this.#moving.then(() => how(this.#process)));
     this.#moving = moved.catch(() => {});
     return moved;
   }
@@ -224,18 +250,34 @@ export class CrashableTestEngine implements TestEngine {
   };
 
   #call<T>(call: (process: TestProcess) => Promise<T>): Promise<T> {
-    return this.#process.orCrash(call(this.#process));
+    return this.#counted(this.#process.orCrash(call(this.#process)));
   }
 
-  find(id: string): Promise<RunInfo | undefined> {
-    return this.#call((process) => process.core.find(id));
+  async #counted<T>(call: Promise<T>): Promise<T> {
+    this.#stuck.noteCall();
+    this.#openCalls += 1;
+    try {
+      return await call;
+    } finally {
+      this.#openCalls -= 1;
+    }
+  }
+
+  find(id: string, options?: WaitOptions): Promise<RunInfo | undefined> {
+    return this.#call((process) => process.core.find(id, options));
   }
 
   bulk: Client["bulk"] = (action, filter, options) =>
     this.#call((process) => process.core.bulk(action, filter, options));
 
-  list(filter?: RunFilter): AsyncIterable<RunInfo> {
-    return this.#process.core.list(filter);
+  prune: Client["prune"] = (options) => this.#call((process) => process.core.prune(options));
+
+  list(filter?: RunFilter, options?: WaitOptions): AsyncIterable<RunInfo> {
+    return this.#process.core.list(filter, options);
+  }
+
+  promises(filter?: OpenPromiseFilter): AsyncIterable<OpenPromiseInfo> {
+    return this.#process.core.promises(filter);
   }
 
   schedule: Client["schedule"] = async (...args: Parameters<Client["schedule"]>): Promise<ScheduleHandle> => {
@@ -247,12 +289,12 @@ export class CrashableTestEngine implements TestEngine {
     return this.#scheduleHandle(this.#process.core.getSchedule(name).name);
   }
 
-  findSchedule(name: string): Promise<ScheduleInfo | undefined> {
-    return this.#call((process) => process.core.findSchedule(name));
+  findSchedule(name: string, options?: WaitOptions): Promise<ScheduleInfo | undefined> {
+    return this.#call((process) => process.core.findSchedule(name, options));
   }
 
-  listSchedules(): AsyncIterable<ScheduleInfo> {
-    return this.#process.core.listSchedules();
+  listSchedules(options?: WaitOptions): AsyncIterable<ScheduleInfo> {
+    return this.#process.core.listSchedules(options);
   }
 
   /** test-engine.G2 */
@@ -261,42 +303,47 @@ export class CrashableTestEngine implements TestEngine {
       this.#call((process) => call(process.core.getSchedule(name)));
     return {
       name,
-      info: () => on((schedule) => schedule.info()),
-      pause: () => on((schedule) => schedule.pause()),
-      resume: () => on((schedule) => schedule.resume()),
-      trigger: () => on((schedule) => schedule.trigger()),
-      backfill: (from, to) => on((schedule) => schedule.backfill(from, to)),
-      remove: () => on((schedule) => schedule.remove()),
+      info: (options) => on((schedule) => schedule.info(options)),
+      pause: (options) => on((schedule) => schedule.pause(options)),
+      resume: (options) => on((schedule) => schedule.resume(options)),
+      trigger: (options) => on((schedule) => schedule.trigger(options)),
+      backfill: (from, to, options) => on((schedule) => schedule.backfill(from, to, options)),
+      remove: (options) => on((schedule) => schedule.remove(options)),
     };
   }
 
-  findQueue(queue: Queue | string): Promise<QueueInfo | undefined> {
-    return this.#call((process) => process.core.findQueue(queue));
+  findQueue(queue: Queue | string, options?: WaitOptions): Promise<QueueInfo | undefined> {
+    return this.#call((process) => process.core.findQueue(queue, options));
   }
 
-  listQueues(): AsyncIterable<QueueInfo> {
-    return this.#process.core.listQueues();
+  listQueues(options?: WaitOptions): AsyncIterable<QueueInfo> {
+    return this.#process.core.listQueues(options);
   }
 
   getQueue(queue: Queue | string): QueueHandle {
     const handle = (process: TestProcess): QueueHandle => process.core.getQueue(queue);
     return {
       name: handle(this.#process).name,
-      pause: () => this.#call((process) => handle(process).pause()),
-      resume: () => this.#call((process) => handle(process).resume()),
-      limit: (limits) => this.#call((process) => handle(process).limit(limits)),
+      pause: (options) => this.#call((process) => handle(process).pause(options)),
+      resume: (options) => this.#call((process) => handle(process).resume(options)),
+      limit: (limits, options) => this.#call((process) => handle(process).limit(limits, options)),
     };
   }
 
-  drain(options: { grace?: Duration } = {}): Promise<void> {
+  drain(options: CloseOptions = {}): Promise<void> {
     const graceMs = graceOf(options);
-    return this.#process.end(this.#process.core.drain({ grace: graceMs }), graceMs);
+    return abortable(checkSignal(options.signal, "drain"), () =>
+      this.#process.end(this.#process.core.drain({ grace: graceMs }), graceMs),
+    );
   }
 
-  close(options: { grace?: Duration } = {}): Promise<void> {
+  close(options: CloseOptions = {}): Promise<void> {
     const graceMs = graceOf(options);
-    this.#closing ??= this.#moving.then(() => this.#process.end(this.#process.core.close({ grace: graceMs }), graceMs));
-    return this.#closing;
+    const signal = checkSignal(options.signal, "close");
+    this.#closing ??= this.#moving
+      .then(() => this.#process.end(this.#process.core.close({ grace: graceMs }), graceMs))
+      .finally(() => this.#stuck.close());
+    return unlessAborted(signal, this.#closing);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -311,8 +358,8 @@ export class CrashableTestEngine implements TestEngine {
       });
     return {
       id,
-      result: (options) => this.#result(handle, options),
-      info: () => this.#call((process) => handle(process).info()),
+      result: (options) => this.#stuck.watch(id, this.#result(handle, options)),
+      info: (options) => this.#call((process) => handle(process).info(options)),
       signal: (name: string, ...value: readonly unknown[]) =>
         command((run) => (run.signal as AnyCommand)(name, ...value)),
       resolve: (name: string, ...value: readonly unknown[]) =>
@@ -322,21 +369,24 @@ export class CrashableTestEngine implements TestEngine {
         this.#call((process) => (handle(process).query as AnyRequest)(name, ...args)),
       update: (name: string, ...args: readonly unknown[]) =>
         this.#call((process) => (handle(process).update as AnyRequest)(name, ...args)),
-      cancel: (reason) => command((run) => run.cancel(reason)),
-      terminate: (reason) => command((run) => run.terminate(reason)),
-      pause: () => command((run) => run.pause()),
-      retry: () => command((run) => run.retry()),
-      resume: () => command((run) => run.resume()),
+      cancel: (reason, options) => command((run) => run.cancel(reason, options)),
+      terminate: (reason, options) => command((run) => run.terminate(reason, options)),
+      pause: (options) => command((run) => run.pause(options)),
+      retry: (options) => command((run) => run.retry(options)),
+      resume: (options) => command((run) => run.resume(options)),
+      migrate: (options) => command((run) => run.migrate(options)),
+      delete: (options) => this.#call((process) => handle(process).delete(options)),
       stream: (name: never, options) => {
         // Checks the arguments now, as every engine does.
         handle(this.#process).stream(name, options);
         return new AbortableGenerator(options?.signal, (left) => this.#stream(handle, name, options?.after, left));
       },
-      scheduler: () => this.#call((process) => handle(process).scheduler()),
+      scheduler: (options) => this.#call((process) => handle(process).scheduler(options)),
+      attempts: (options) => handle(this.#process).attempts(options),
       journal: (options): AsyncIterable<JournalEntry> => handle(this.#process).journal(options),
       checkpoints: (options) => handle(this.#process).checkpoints(options),
-      checkpoint: (at) => this.#call((process) => handle(process).checkpoint(at)),
-      stateAt: (at) => this.#call((process) => handle(process).stateAt(at)),
+      checkpoint: (at, options) => this.#call((process) => handle(process).checkpoint(at, options)),
+      stateAt: (at, options) => this.#call((process) => handle(process).stateAt(at, options)),
       fork: async (options) => this.#handle(what, (await this.#call((process) => handle(process).fork(options))).id),
       diff: (other, options) => this.#call((process) => handle(process).diff(other, options)),
       ...{ "~handle": () => handle(this.#process) },
@@ -393,6 +443,16 @@ export class CrashableTestEngine implements TestEngine {
       await unlessAborted(signal, next);
     }
   }
+}
+
+/** test-engine.G3 */
+async function stuckError({ store, works }: TestWorld, id: string): Promise<RepriseError> {
+  const waits = works ? await nameWaits(store, id) : ["This test engine was created with worker: false."];
+  return new RepriseError(
+    "RESULT_STUCK",
+    `The result of run ${id} cannot come: nothing is running, and time stands still. ${waits.join(" ")}`,
+    { details: { run: id, waits } },
+  );
 }
 
 type AnyRequest = (name: string, ...args: readonly unknown[]) => Promise<never>;

@@ -15,7 +15,7 @@ import {
   type checkOutbox,
   type EngineCore,
 } from "../engine/index.ts";
-import type { AnyTask, Definition, Labels, Logger, Queue, Redaction, Store } from "../kernel/index.ts";
+import type { AnyTask, Definition, Labels, Logger, Queue, Redaction, RetentionMs, Store } from "../kernel/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import { createCrashableStore, type WriteInterceptor, type CrashableStore } from "./crashable-store.ts";
 import { operationStubs, withStubs, type Stub } from "./stub.ts";
@@ -40,6 +40,7 @@ export interface TestWorld {
   readonly leaseMs: number;
   readonly guard: GuardMode;
   readonly outbox: ReturnType<typeof checkOutbox>;
+  readonly retention: RetentionMs | undefined;
 }
 
 /** test-process.F2. The idle time in milliseconds, and the turns of the event loop it must span. */
@@ -101,6 +102,7 @@ export class TestProcess {
       polls: false,
       determinism: "strict",
       outbox,
+      retention: world.retention,
       stubOperation: operationStubs(stubs),
     });
   }
@@ -147,6 +149,16 @@ export class TestProcess {
       quiet = this.#isSettled && worker.runningCount === 0 ? quiet + 1 : 0;
     }
     return true;
+  }
+
+  /** Nothing of the engine is in progress, and no user function is running. */
+  get isIdle(): boolean {
+    return !this.#hasCrashed && this.#isSettled && this.core.worker.runningCount === 0;
+  }
+
+  /** The process has crashed, or a user function is running. */
+  get isHeldUp(): boolean {
+    return this.#hasCrashed || this.core.worker.runningCount > 0;
   }
 
   get #isSettled(): boolean {

@@ -1,8 +1,9 @@
 // Applies inbox messages: appends each to the journal, and closes the waits that it settles.
 
+import type { EpochMs } from "../base/index.ts";
 import { decodeData, type EntryType } from "../kernel/index.ts";
-import { entryData, type Execution } from "../workflow/index.ts";
-import type { JournalWriter } from "./journal-writer.ts";
+import { entryData, type Execution, type Wait } from "../workflow/index.ts";
+import type { EndedExecution, JournalWriter } from "./journal-writer.ts";
 
 export function applyPort(
   journal: JournalWriter,
@@ -17,6 +18,18 @@ export function applyPort(
     execution.close(command);
     if (timed) journal.drop(command);
   }
+  closePromises(journal, execution, waits);
+  // Nodes that run again and have not requested it yet will find it settled.
+  for (const command of execution.commands.waitersOf(port, Number.POSITIVE_INFINITY)) journal.closePromise(command);
+}
+
+/** open-promise.P1. These waits are over. */
+export function closePromises(
+  journal: JournalWriter,
+  { promisePorts }: Execution,
+  waits: readonly { readonly command: string }[],
+): void {
+  for (const { command } of waits) if (promisePorts.unlist(command)) journal.closePromise(command);
 }
 
 /** Whether the code waits for this reply. retry-record.V3: a child of an earlier epoch replies to the same command. */
@@ -48,4 +61,45 @@ export function abortUpdates(journal: JournalWriter, execution: Execution): void
   execution.updates.abortRunning(execution);
   for (const request of execution.requests.splice(0))
     if (request.kind === "answer") journal.append(request.type, request.command, request.data);
+}
+
+/** Appends the terminal entry of a command. */
+export function appendTerminal(
+  journal: JournalWriter,
+  execution: Execution,
+  type: EntryType,
+  command: string,
+  text: string,
+  data: object,
+  ran?: EndedExecution,
+): EpochMs {
+  const at = journal.appendDelivery(type, command, text, data, ran);
+  execution.close(command);
+  if (type === "PromiseTimedOut") closePromises(journal, execution, [{ command }]);
+  return at;
+}
+
+/** Returns the waits that it closes. Undefined: the run is canceled already, and a second request must not disturb its cleanup. */
+export function announceCancel(
+  journal: JournalWriter,
+  execution: Execution,
+  type: EntryType,
+  data: string,
+): readonly Wait[] | undefined {
+  const { cancellation } = execution;
+  if (cancellation.announced || cancellation.error !== undefined) return undefined;
+  cancellation.announced = true;
+  journal.appendDelivery(type, "", data, decodeData(type, data));
+  const waits = execution.waits.cancellable();
+  for (const { command } of waits) execution.close(command);
+  for (const command of execution.commands.unrequestedPromises()) journal.closePromise(command);
+  return waits;
+}
+
+/** Drops the items of these waits and cancels their children. */
+export function dropWaits(journal: JournalWriter, execution: Execution, waits: readonly Wait[], cancel: string): void {
+  closePromises(journal, execution, waits);
+  for (const { command, type, timed, name } of waits)
+    if (type === "ChildWorkflow") journal.send(name, { type: "CancelRequested", target: "", data: cancel });
+    else if (type === "Task" || timed) journal.drop(command);
 }

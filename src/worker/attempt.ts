@@ -3,6 +3,7 @@
 import { readableThrown, isThenable, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import { emit, isObserved, type Logger, stepPath } from "../kernel/index.ts";
 import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
+import type { StepExecution } from "./stream-resets.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
 
 export interface AttemptOptions {
@@ -15,14 +16,16 @@ export interface AttemptOptions {
   readonly name: string;
   /** As stored, from 0. */
   readonly attempt: number;
+  /** attempts.X1 */
+  readonly execution: number;
   readonly timeoutMs: number | undefined;
   readonly timers: Timers;
   /** Called on first use. */
-  readonly logger: (runId: string, step: string) => Logger;
+  readonly logger: (runId: string, step: string) => Required<Logger>;
   /** For a node of a graph: counts running nodes, and stops its timeout while the node waits. */
   readonly node?: { readonly slots: ExecutionSlots; now(): EpochMs } | undefined;
   /** Receives an operation's chunks; tasks have no streams. */
-  readonly streams?: { emit(stream: string, chunk: unknown): void };
+  readonly streams?: { emit(stream: string, chunk: unknown, from: StepExecution): void };
 }
 
 export interface AttemptHandlers {
@@ -37,8 +40,9 @@ export class Attempt implements OperationContext {
   readonly runId: string;
   /** From 1. */
   readonly attempt: number;
+  readonly execution: number;
   readonly #options: AttemptOptions;
-  #log: Logger | undefined;
+  #log: Required<Logger> | undefined;
   #abort: AbortController | undefined;
   #cancelTimeout: (() => void) | undefined;
   #handlers: AttemptHandlers | undefined;
@@ -53,6 +57,11 @@ export class Attempt implements OperationContext {
     this.#options = options;
     this.runId = options.runId;
     this.attempt = options.attempt + 1;
+    this.execution = options.execution;
+  }
+
+  get isSettled(): boolean {
+    return this.#settled;
   }
 
   /** From 0. */
@@ -60,7 +69,7 @@ export class Attempt implements OperationContext {
     return this.#options.attempt;
   }
 
-  get log(): Logger {
+  get log(): Required<Logger> {
     this.#log ??= this.#options.logger(this.runId, this.#options.step);
     return this.#log;
   }
@@ -72,7 +81,7 @@ export class Attempt implements OperationContext {
 
   get emit(): (stream: string, chunk: unknown) => void {
     return (stream, chunk) => {
-      if (!this.#settled) this.#options.streams?.emit(stream, chunk);
+      if (!this.#settled) this.#options.streams?.emit(stream, chunk, this.#options);
     };
   }
 
@@ -130,10 +139,18 @@ export class Attempt implements OperationContext {
     };
   }
 
-  /** Calls synchronously, and settles synchronously when `call` returns no promise. */
-  start(call: () => unknown, handlers: AttemptHandlers): void {
-    const { name, step, timeoutMs } = this.#options;
-    if (isObserved()) emit({ event: "attempt.started", run: this.runId, step, name, attempt: this.attempt });
+  /** Publishes that the function is called. */
+  announce(): void {
+    if (!isObserved()) return;
+    const { name, step } = this.#options;
+    const { runId: run, attempt, execution } = this;
+    emit({ event: "attempt.started", run, step, name, attempt, execution });
+  }
+
+  /** Calls synchronously, and settles synchronously when `call` returns no promise. `recalls`: `call` may not call the function. */
+  start(call: () => unknown, handlers: AttemptHandlers, recalls = false): void {
+    const { name, timeoutMs } = this.#options;
+    if (!recalls) this.announce();
     this.#handlers = handlers;
     this.#options.node?.slots.acquire();
     if (timeoutMs !== undefined) this.#limitTime(timeoutMs);

@@ -31,9 +31,10 @@ export function claimDispatch(host: ClaimDispatchHost): Pick<ClaimerHost, "onTur
       host.startTurn(turn);
     },
     onItem(claimed) {
-      const { run, item, token, attempt, slot, suspicion } = claimed;
+      const { run, item, token, attempt, execution, slot, suspicion } = claimed;
       if (!host.mayStart()) {
-        if (suspicion === 0) host.persist({ write: "return-item", run, item, token, attempt, ...(slot && { slot }) });
+        const unused = { attempt, executions: execution - 1, ...(slot && { slot }) };
+        if (suspicion === 0) host.persist({ write: "return-item", run, item, token, ...unused });
         return;
       }
       if (suspicion > 0) host.quarantine.add(`${run} ${item}`, suspicion);

@@ -9,7 +9,7 @@ import {
   type UnclaimedDefinition,
   type QueueSlotOptions,
 } from "../kernel/index.ts";
-import type { FlowBody } from "../flow/index.ts";
+import { hasKey, type FlowBody } from "../flow/index.ts";
 import type { Registry } from "../process/index.ts";
 
 /** How work is routed, besides by its name. */
@@ -78,7 +78,12 @@ export class ClaimFilter {
       .filter((node) => node.slotOptions !== undefined || node.label !== undefined)
       .filter((node) => this.#matches({ slotOptions: node.slotOptions, label: node.label ?? label }))
       .map((node) => nodeRoute(name, version, node.slotOptions?.queue.name, node.label));
+    // keys.K1. Where nodes with a key wait before they are in their queue.
+    const unkeyed = [...nodes.values()]
+      .filter((node) => node.label !== undefined && hasKey(node))
+      .filter((node) => this.#matches({ slotOptions: undefined, label: node.label }))
+      .map((node) => nodeRoute(name, version, undefined, node.label));
     const rest = this.#matches({ slotOptions: undefined, label }) ? [nodeRoute(name, version)] : [];
-    return [...rest, ...new Set(own)];
+    return [...rest, ...new Set([...own, ...unkeyed])];
   }
 }

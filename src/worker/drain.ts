@@ -43,6 +43,7 @@ export class Drain {
     // Twice: results of the first flush may submit writes. Not `idle`: a loaded pump never is.
     await pump.flushed();
     await pump.flushed();
+    await this.#host.runs().unawaited.idle();
     return finished;
   }
 

@@ -1,6 +1,6 @@
 // Creates the child run that a node of a flow waits for.
 
-import { RepriseError } from "../base/index.ts";
+import { digest, encode, RepriseError } from "../base/index.ts";
 import type { NewChild } from "../kernel/index.ts";
 import { entryData, type ChildRequest } from "../workflow/index.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
@@ -30,7 +30,7 @@ export function newFlowChild(
     childExecutionName: definition.name,
     childWorkflowKind: definition.kind,
     input: text,
-    given: undefined,
+    given: digestOfInput(input),
   });
   const { slot } = accepted;
   const request: ChildRequest = {
@@ -47,4 +47,13 @@ export function newFlowChild(
   const claim = host.claimChild(request);
   const taken = { type: "ChildWorkflowFailed", target: command, data: entryData.childIdTakenData(id) } as const;
   return { data, child: { run: host.newChild(request), command, detached: false, taken, ...(claim && { claim }) } };
+}
+
+/** A replay compares it, without the schema of the callee. Undefined if only the schema makes the input data. */
+function digestOfInput(input: unknown): string | undefined {
+  try {
+    return digest(encode(input));
+  } catch {
+    return undefined;
+  }
 }

@@ -6,9 +6,10 @@
 // flow-runner.F4. No user code runs while a transaction is open.
 // flow-runner.F5. A flow that cannot continue with the current code or data is stopped, with evidence. `resume` continues it.
 
-import { CancelledError, RepriseError, type PayloadLimits, type Timers } from "../base/index.ts";
+import { CancelledError, type PayloadLimits, RepriseError, shellWord, type Timers } from "../base/index.ts";
 import {
-  decodeData,
+  lacksRuntime,
+  readNodeRoute,
   type Claim,
   type ClaimedItem,
   type ClaimedTurn,
@@ -20,17 +21,19 @@ import {
   type NewChild,
   type NodeFence,
   type NodeInput,
+  type QueueSlot,
   type RunNumber,
   type RunRecord,
   type Store,
 } from "../kernel/index.ts";
 import {
   planCompletion,
+  planPortion,
   requireRef,
+  routeOf,
   planTurn,
   inputTargets,
   type FlowBody,
-  type FlowNode,
   type NodeOutcome,
   type NodeRef,
   type CompletionPlan,
@@ -39,7 +42,11 @@ import {
 import type { LogLevel } from "../workflow/index.ts";
 import type { PersistentWrite } from "./released-claims.ts";
 import type { Claimer } from "./claimer.ts";
+import { effectNotRecorded, FlowAnswers } from "./flow-answers.ts";
+import { readFlowStart, type FlowStart } from "./flow-start.ts";
+import { fenceOf, inputOf, inputsOf, valueOf, type NodeArguments } from "./node-arguments.ts";
 import { NodeInputs } from "./node-inputs.ts";
+import { claimedNode, PlannedClaims } from "./planned-claims.ts";
 import { runFlowNode, type StartedChild } from "./run-flow-node.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "../process/index.ts";
@@ -59,6 +66,8 @@ export interface FlowRunnerHost {
   readonly claimer: Claimer;
   readonly filter: ClaimFilter;
   readonly limits: PayloadLimits | undefined;
+  /** The text of this process. */
+  readonly runtime: string;
   /** A lease for this worker; undefined while it may not claim. */
   newClaim(): Claim | undefined;
   /** `data`: of the entry that records the child. Throws when the child's input is invalid. */
@@ -71,17 +80,21 @@ export interface FlowRunnerHost {
   /** The suspect run or item has ended: it did not kill its worker. */
   clearSuspect(item: string): void;
   readonly onEnded: (record: RunRecord, status: EndedRunStatus, last: EndEntry) => void;
-  readonly onCommitted: (record: RunRecord) => void;
+  readonly onCommitted: (record: RunRecord, write: CompleteWrite) => void;
   readonly onUnheld: (record: RunRecord) => void;
   log(level: LogLevel, message: string, data: Readonly<Record<string, unknown>>): void;
   report(error: unknown): void;
 }
 
-export interface FlowRun {
+export interface FlowRun extends FlowStart {
   readonly record: RunRecord;
   readonly body: FlowBody;
   /** The data of its first entry, once it was read. */
   started: string | undefined;
+  /** runtimes.M2. What commits add to the row, until one is durable. */
+  runtime: string | undefined;
+  /** False: every node is executed. Undefined: not known yet. */
+  answers?: FlowAnswers | false;
 }
 
 const RUN_CACHE_SIZE = 10_000;
@@ -146,7 +159,11 @@ export class FlowRunner {
     let plan: CompletionPlan;
     if (suspicion > 0) this.#host.clearSuspect(String(record.run));
     try {
-      plan = planTurn(run.body, { head: record.head, input: inputOf(run), inbox }, this.#planHost(run, claims));
+      plan = planTurn(
+        run.body,
+        { isNew: record.head === run.firstHead, input: inputOf(run), inbox },
+        this.#planHost(run, claims),
+      );
     } catch (error) {
       claims.release();
       return this.#stop(record, { turn: token, read }, error);
@@ -158,22 +175,23 @@ export class FlowRunner {
 
   /** Starts a claimed node; the caller has acquired its slot. */
   startNode(item: ClaimedItem): void {
-    const known = this.#runs.get(item.run);
-    if (known !== undefined) return this.#startKnown(known, item, undefined);
+    const cached = this.#runs.get(item.run);
+    const known = cached?.record.version === readNodeRoute(item.name)?.version ? cached : undefined;
+    if (known?.started !== undefined) return this.#startKnown(known, item, undefined);
+    const { store } = this.#host;
+    const found = known === undefined ? store.findRun(item.runId, item.generation) : Promise.resolve(known.record);
     this.#track(
-      this.#host.store.findRun(item.runId, item.generation),
-      (record) => {
-        if (record === undefined) return this.#host.slots.release();
-        this.#startKnown(this.#remember(record, undefined), item, undefined);
-      },
+      found.then((record) => record && this.#withStarted(this.#remember(record, undefined))),
+      (run) => (run === undefined ? this.#host.slots.release() : this.#startKnown(run, item, undefined)),
       (error: unknown) => this.#failStart(item, error),
     );
   }
 
   /** worker.R2. Other workers can claim the node at once. */
-  #releaseUnstarted({ run, item, token, attempt, slot, suspicion }: ClaimedItem): void {
+  #releaseUnstarted({ run, item, token, attempt, execution, slot, suspicion }: ClaimedItem): void {
     this.#host.slots.release();
-    if (suspicion === 0) this.#host.persist({ write: "return-item", run, item, token, attempt, ...(slot && { slot }) });
+    const unused = { attempt, executions: execution - 1, ...(slot && { slot }) };
+    if (suspicion === 0) this.#host.persist({ write: "return-item", run, item, token, ...unused });
   }
 
   #failStart(item: ClaimedItem, error: unknown): void {
@@ -208,7 +226,10 @@ export class FlowRunner {
       this.#host.slots.release();
       return this.#stop(run.record, fenceOf(item), error);
     }
+    if (ref.isPortion) return this.#startPortion(run, ref, item);
     const given = this.#argumentsOf(run, ref, item, inputs);
+    run.answers ??= FlowAnswers.of(this.#host.store, run.body, run.started) ?? false;
+    if (run.answers !== false) return this.#answer(run.answers, run, ref, item, given);
     if (!(given instanceof Promise)) return this.#runNode(run, ref, item, given);
     this.#track(
       given,
@@ -237,12 +258,66 @@ export class FlowRunner {
     return this.#inputs.read(item.run, inputTargets(run.body, ref)).then((read) => ({ inputs: read }));
   }
 
+  /** fork.F6 */
+  #answer(
+    answers: FlowAnswers,
+    run: FlowRun,
+    ref: NodeRef,
+    item: ClaimedItem,
+    given: NodeArguments | Promise<NodeArguments>,
+  ): void {
+    this.#track(
+      Promise.resolve(given).then(async (read) => ({ read, answer: await answers.find(ref, read) })),
+      ({ read, answer }) => {
+        if (answer === "execute") return this.#runNode(run, ref, item, read);
+        if (answer === "unrecorded") {
+          this.#host.slots.release();
+          return this.#stop(run.record, fenceOf(item), effectNotRecorded(item.item));
+        }
+        this.#host.tasks.startNode(item, (host) => {
+          host.onSettled(item);
+          this.#ended(run, ref, item, answer);
+          return undefined;
+        });
+      },
+      (error: unknown) => this.#failStart(item, error),
+    );
+  }
+
+  /** Queues the next items of a spread with limits per key. */
+  #startPortion(run: FlowRun, ref: NodeRef, item: ClaimedItem): void {
+    const claims = new PlannedClaims(this.#host);
+    this.#track(
+      this.#inputs.portionKeys(item.run, item.seq),
+      (keys) =>
+        this.#host.tasks.startNode(item, (host) => {
+          host.onSettled(item);
+          this.#commit(run, fenceOf(item), planPortion(run.body, ref, keys, this.#planHost(run, claims)), claims);
+          return undefined;
+        }),
+      (error: unknown) => this.#failStart(item, error),
+    );
+  }
+
+  /** keys.K1 */
+  #moveToQueue(
+    { body }: FlowRun,
+    ref: NodeRef,
+    { run, item, token, attempt, execution, suspicion }: ClaimedItem,
+    slot: QueueSlot,
+  ): void {
+    if (suspicion > 0) this.#host.clearSuspect(`${run} ${item}`);
+    const into = { name: routeOf(body, ref.head.region.head), slot };
+    this.#host.persist({ write: "return-item", run, item, token, attempt, executions: execution - 1, into });
+  }
+
   #runNode(run: FlowRun, ref: NodeRef, item: ClaimedItem, given: NodeArguments): void {
     const { tasks } = this.#host;
     tasks.startNode(item, (host: TaskHost) =>
       runFlowNode(host, run.body, ref, item, given, {
         ended: (outcome) => this.#ended(run, ref, item, outcome),
         child: (child) => this.#startChild(run, ref, item, child),
+        queued: (slot) => this.#moveToQueue(run, ref, item, slot),
         unreadable: (error) => {
           // Another worker, or a restarted one, may have the key.
           if (error instanceof RepriseError && error.code === "PAYLOAD_KEY_MISSING") this.#releaseLater(item, error);
@@ -313,7 +388,7 @@ export class FlowRunner {
   }
 
   #commit(run: FlowRun, fence: NodeFence, plan: CompletionPlan, claims: PlannedClaims): void {
-    const write: CompleteWrite = { write: "complete", run: run.record.run, fence, ...plan };
+    const write: CompleteWrite = { write: "complete", run: run.record.run, fence, ...plan, runtime: run.runtime };
     this.#host.pump.submit(write).then(
       (outcome) => this.#committed(run, write, outcome, claims),
       (error: unknown) => {
@@ -328,13 +403,14 @@ export class FlowRunner {
     const { claimer } = this.#host;
     if (outcome.status !== "committed") {
       claims.release();
-      if (outcome.status === "stale") return;
+      if (outcome.status === "stale") return void this.#runs.delete(record.run);
       const { code, node } = outcome.evidence;
-      const message = `Flow ${run.body.name} is blocked: ${code} at node ${node}. Run \`reprise show ${record.id}\` for the evidence.`;
+      const message = `Flow ${run.body.name} is blocked: ${code} at node ${node}. Run \`reprise show ${shellWord(record.id)}\` for the evidence.`;
       this.#host.log("error", message, { run: record.id, status: "blocked" });
       return this.#host.onUnheld(record);
     }
-    this.#host.onCommitted(record);
+    run.runtime = undefined;
+    this.#host.onCommitted(record, write);
     this.#cacheItems(record.run, write, outcome.seq);
     for (const queued of outcome.queued) {
       if (queued.token === undefined) {
@@ -375,22 +451,8 @@ export class FlowRunner {
 
   /** Inputs that are all in this commit are not read again. */
   #startLocal(run: FlowRun, write: CompleteWrite, item: string, token: string, seq: number): void {
-    const { id: runId, generation } = run.record;
     const came = write.arrivals.filter(({ target }) => target === item);
-    const claimed: ClaimedItem = {
-      run: run.record.run,
-      runId,
-      generation,
-      item,
-      kind: "node",
-      name: "",
-      token,
-      attempt: 0,
-      failures: undefined,
-      seq,
-      data: "",
-      suspicion: 0,
-    };
+    const claimed = claimedNode(run.record, item, token, seq);
     const isWhole = came.length > 0 && came[0]?.required === came.length && came.every(({ index }) => index < 0);
     const needsLists = isWhole && inputTargets(run.body, requireRef(run.body, item)).length > 1;
     const inputs = !isWhole || needsLists ? undefined : inputsOf(run, write, came);
@@ -400,11 +462,14 @@ export class FlowRunner {
   // ── runs ──
 
   #remember(record: RunRecord, started: string | undefined): FlowRun {
-    const known = this.#runs.get(record.run);
+    const cached = this.#runs.get(record.run);
+    const known = cached?.record.version === record.version ? cached : undefined;
     const run: FlowRun = {
       record,
       body: known?.body ?? this.#host.registry.getFlow(record.definition, record.version),
       started: started ?? known?.started,
+      runtime: lacksRuntime(record.runtime, this.#host.runtime) ? this.#host.runtime : undefined,
+      firstHead: known?.firstHead ?? 1,
     };
     this.#runs.delete(record.run);
     this.#runs.set(record.run, run);
@@ -414,79 +479,7 @@ export class FlowRunner {
   }
 
   async #withStarted(run: FlowRun): Promise<FlowRun> {
-    if (run.started === undefined) {
-      const [first] = await this.#host.store.readJournal(run.record.run, 0, 1);
-      run.started = first?.data;
-    }
+    if (run.started === undefined) Object.assign(run, await readFlowStart(this.#host.store, run.record.run));
     return run;
   }
-}
-
-/** What a node's function receives: an item of a spread, or the inputs along its edges. */
-export type NodeArguments =
-  | { readonly item: unknown }
-  | { readonly inputs: readonly NodeInput[] }
-  /** The value the node already had (retry). */
-  | { readonly value: unknown };
-
-/** Leases that a plan may use. A node that runs user code takes its slot with the lease. */
-class PlannedClaims {
-  readonly #host: FlowRunnerHost;
-  readonly #slots = new Set<string>();
-
-  constructor(host: FlowRunnerHost) {
-    this.#host = host;
-  }
-
-  for({ work }: FlowNode, route: string, label: string | undefined): Claim | undefined {
-    const { slots, claimer, filter } = this.#host;
-    const takesSlot = work.kind === "action" || work.kind === "spread" || work.kind === "call";
-    // Nodes that are only derived in memory run where their last input was committed, whatever queues the worker serves.
-    if (takesSlot ? !filter.hasItem(route) : !filter.hasLabel(label)) return undefined;
-    // Pending items go first.
-    if (takesSlot && (slots.free <= 0 || claimer.hasItemBacklog)) {
-      claimer.markItemBacklog();
-      return undefined;
-    }
-    const claim = this.#host.newClaim();
-    if (claim === undefined || !takesSlot) return claim;
-    slots.acquire();
-    this.#slots.add(claim.token);
-    return claim;
-  }
-
-  /** The commit kept the lease: its node has a slot. */
-  use(token: string): void {
-    if (!this.#slots.delete(token)) this.#host.slots.acquire();
-  }
-
-  release(): void {
-    for (const _ of this.#slots) this.#host.slots.release();
-    this.#slots.clear();
-  }
-}
-
-function fenceOf({ item, token, slot }: ClaimedItem): NodeFence {
-  return { item, token, ...(slot && { slot }) };
-}
-
-/** The value in the run's first entry, or in a node's entry. */
-function valueOf(entry: Entry | undefined): unknown {
-  if (entry?.type === "RunStarted") return decodeData("RunStarted", entry.data).input;
-  return entry === undefined ? undefined : decodeData("NodeCompleted", entry.data).result;
-}
-
-function inputOf({ started }: FlowRun): unknown {
-  return decodeData("RunStarted", started ?? "{}").input;
-}
-
-function inputsOf(run: FlowRun, { entries }: CompleteWrite, came: CompleteWrite["arrivals"]): readonly NodeInput[] {
-  return came.map(({ target, edge, index, kind, cause }) => ({
-    target,
-    edge,
-    index,
-    kind,
-    seq: cause ?? -1,
-    data: cause === undefined ? (run.started ?? "{}") : (entries[cause]?.data ?? "{}"),
-  }));
 }

@@ -17,12 +17,19 @@ import { appended } from "./pending-commit.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 
-/** Returns how many tasks the run claimed eagerly. `delivered`: the messages a full checkpoint keeps (checkpoint.C4). */
+interface KnownToRun {
+  /** The messages that a full checkpoint keeps (checkpoint.C4). */
+  readonly delivered: () => readonly DeliveredMessage[];
+  /** The promises whose value is journaled. The code may not have received it yet. */
+  readonly settledPorts: ReadonlySet<string> | undefined;
+}
+
+/** Returns how many tasks the run claimed eagerly. */
 export function handleCommand(
   journal: JournalWriter,
   host: HotRunHost,
   request: Exclude<CommandRequest, LimitWaitRequest | OperationRequest | StopNodesRequest>,
-  delivered: () => readonly DeliveredMessage[],
+  { delivered, settledPorts }: KnownToRun,
 ): number {
   switch (request.kind) {
     case "task":
@@ -31,7 +38,7 @@ export function handleCommand(
       addChild(journal, host, request);
       return 0;
     case "timer": {
-      const { seq, at } = journal.append("TimerStarted", request.command, request.data);
+      const { seq, at } = journal.append("TimerStarted", request.command, request.data, undefined, request.since);
       journal.addTimer(
         request.command,
         "TimerFired",
@@ -44,10 +51,16 @@ export function handleCommand(
       journal.append("TimerCancelled", request.command, request.data);
       journal.drop(request.command);
       return 0;
+    case "cancel-task":
+      journal.append(request.type, request.command, request.data);
+      if (request.type === "TaskCancelled") journal.drop(request.command);
+      return 0;
     case "promise": {
-      const { seq, at } = journal.append("PromiseCreated", request.command, request.data);
-      if (request.timeoutMs !== undefined)
-        journal.addTimer(request.command, "PromiseTimedOut", at + request.timeoutMs, seq);
+      const { command, timeoutMs, since, open } = request;
+      const { seq, at } = journal.append("PromiseCreated", command, request.data, undefined, since);
+      if (timeoutMs !== undefined) journal.addTimer(command, "PromiseTimedOut", at + timeoutMs, seq);
+      if (open !== undefined && settledPorts?.has(open.promiseId) !== true)
+        journal.openPromise({ command, name: open.name, key: open.key, seq, at });
       return 0;
     }
     case "step":
@@ -56,12 +69,20 @@ export function handleCommand(
     case "patch":
       journal.append("PatchMarked", "", request.data);
       return 0;
+    case "input-change":
+      journal.append("InputChanged", request.command, request.data);
+      host.onInputChanged(journal.record, request.command, request.message);
+      return 0;
     case "answer":
       journal.append(request.type, request.command, request.data);
       return 0;
     case "child-message":
       journal.append(request.type, request.command, request.data);
       journal.send(request.childId, request.arrival);
+      return 0;
+    case "settle":
+      journal.append("SettleRequested", request.command, request.data);
+      journal.pending.settlements = appended(journal.pending.settlements, request.settlement);
       return 0;
     case "state":
       journal.append(request.type, request.command, request.data);
@@ -70,7 +91,7 @@ export function handleCommand(
       addMessage(journal, request.command, request.destination, request.data);
       return 0;
     case "emit":
-      journal.emit(request.stream, request.number, request.data);
+      journal.emit({ stream: request.stream, number: request.number, data: request.data });
       return 0;
   }
 }
@@ -116,12 +137,14 @@ function addTask(
   pending.localItems = appended(pending.localItems, {
     run: record.run,
     runId: record.id,
+    definition: record.definition,
     generation: record.generation,
     item: command,
     kind: "task",
     name: task.name,
     token: claim.token,
     attempt: 0,
+    execution: 1,
     failures: undefined,
     seq,
     data,

@@ -94,6 +94,15 @@ export class HeldRunControl {
     this.#held.onArrival(run);
   }
 
+  /** migrate.M3. The turn and the nodes of the run were leased to the old version. */
+  onMigrated(run: RunNumber): void {
+    const hot = this.#held.runs.get(run);
+    if (hot?.token !== undefined) this.#held.evict(hot);
+    this.#host.claimer.onQueueSlotFreed();
+    this.#host.claimer.request("turns", "items", "starts");
+    this.#held.onArrival(run);
+  }
+
   /** control.C2. `notified`: the runs that the termination sent a message to. */
   onTerminated(record: RunRecord, notified: readonly RunNumber[]): void {
     const hot = this.#held.runs.get(record.run);

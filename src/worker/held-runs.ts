@@ -39,12 +39,13 @@ import { releasesOf, type PersistentWrite } from "./released-claims.ts";
 import { loadRun } from "./load-run.ts";
 import { HotRun } from "./hot-run.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
-import { LoadingRuns } from "./loading-runs.ts";
+import { LoadingRuns, type LoadingRun } from "./loading-runs.ts";
 import { executionHostOf, firstEntryOf, type ExecutionHostParts, type Registry } from "../process/index.ts";
 import type { Pump } from "./pump.ts";
 import { RunCache } from "./run-cache.ts";
 import { HeldRunControl } from "./held-run-control.ts";
-import { RunStopper } from "./run-stopper.ts";
+import { evidenceOf, RunStopper } from "./run-stopper.ts";
+import { UnawaitedCheck } from "./unawaited-check.ts";
 import { endNotStarted, findEarlyCancel } from "./not-started.ts";
 import type { TaskPool } from "./task-pool.ts";
 
@@ -62,6 +63,7 @@ export interface HeldRunsHost {
   readonly onEnded: (record: RunRecord, status: EndedRunStatus, last: EndEntry) => void;
   readonly onCommitted: (record: RunRecord) => void;
   readonly onUnheld: (record: RunRecord) => void;
+  readonly onLoaded?: (record: RunRecord) => void;
   dueAt(at: EpochMs | undefined): void;
   /** The worker no longer knows which leases it holds. */
   restart(): void;
@@ -88,6 +90,7 @@ export class HeldRuns {
   #epoch = 0;
   readonly control: HeldRunControl;
   readonly #stopper: RunStopper;
+  readonly unawaited: UnawaitedCheck;
 
   constructor(host: HeldRunsHost) {
     this.#host = host;
@@ -102,6 +105,8 @@ export class HeldRuns {
       loadInbox: (run) => this.#loadInbox(run),
       onArrival: (run) => this.arrived(run),
     });
+    const replayRun = ({ record, execution }: HotRun, recorded: RecordedJournal): Execution =>
+      this.#newExecution(execution.body, record, recorded, { ...this.executionHost(record.id), log: () => {} });
     this.#stopper = new RunStopper(host, {
       isStopped: () => this.#stopped,
       releaseMemory: (run) => {
@@ -109,9 +114,9 @@ export class HeldRuns {
         this.#forget(run);
       },
       loading: this.#loading,
-      replayRun: ({ record, execution }, recorded) =>
-        this.#newExecution(execution.body, record, recorded, { ...this.executionHost(record.id), log: () => {} }),
+      replayRun,
     });
+    this.unawaited = new UnawaitedCheck(host, replayRun);
   }
 
   /** Runs that are held or being loaded. */
@@ -120,12 +125,12 @@ export class HeldRuns {
   }
 
   get isLoading(): boolean {
-    return this.#loading.size > 0;
+    return this.#loading.size > 0 || this.unawaited.isBusy;
   }
 
   /** Resolves when no run is being replayed. */
-  allLoaded(): Promise<void> {
-    return this.#loading.allLoaded();
+  async allLoaded(): Promise<void> {
+    await Promise.all([this.#loading.allLoaded(), this.unawaited.idle()]);
   }
 
   /** worker.R2. A node runs code, and does not wait for a result that this worker no longer delivers. */
@@ -186,15 +191,15 @@ export class HeldRuns {
       return;
     }
     if (cached !== undefined) this.#forget(cached);
-    this.#loading.begin(record.run);
-    this.#load(record, token, inbox).catch((error: unknown) => {
+    const loading = this.#loading.begin(record.run);
+    this.#load(record, token, inbox, loading).catch((error: unknown) => {
+      this.#loading.end(record.run, loading);
       this.#releaseTurn(record.run, token, error);
       this.#host.onUnheld(record);
     });
   }
 
   #releaseTurn(run: RunNumber, token: string, error: unknown): void {
-    this.#loading.end(run);
     this.#host.report(error);
     this.#host.persist({ write: "return-turn", run, token });
   }
@@ -202,7 +207,7 @@ export class HeldRuns {
   /** After a failed write the turn is claimed again, and ends again. */
   #endNotStarted(turn: ClaimedTurn, cancel: InboxRow): void {
     const { record, token } = turn;
-    const write = endNotStarted(turn, cancel, this.#host.store);
+    const write = endNotStarted(turn, cancel, this.#host.hotRunHost);
     const giveBack = (): void => this.#host.persist({ write: "return-turn", run: record.run, token });
     this.#host.pump.submit(write).then(
       ({ status }) => {
@@ -220,14 +225,12 @@ export class HeldRuns {
   }
 
   /** Replays a run that is not in memory. */
-  async #load(record: RunRecord, token: string, inbox: readonly InboxRow[]): Promise<void> {
+  async #load(record: RunRecord, token: string, inbox: readonly InboxRow[], loading: LoadingRun): Promise<void> {
     const body = this.#host.registry.getWorkflow(record.definition, record.version);
     const epoch = this.#epoch;
-    const loaded = await loadRun(this.#host.store, this.#host.timers, record, body, (recorded) =>
-      this.#newExecution(body, record, recorded),
-    );
-    const { arrived, paused } = this.#loading.end(record.run);
-    if (this.#stopped) return;
+    const loaded = await loadRun(this.#host, record, body, (recorded) => this.#newExecution(body, record, recorded));
+    // held-runs.R1. The token of an earlier claim is no longer valid.
+    if (!this.#loading.end(record.run, loading) || this.#stopped) return;
     if (epoch !== this.#epoch) {
       this.#host.persist({ write: "return-turn", run: record.run, token });
       return this.#host.onUnheld(record);
@@ -243,10 +246,10 @@ export class HeldRuns {
       emit(isNew ? { event: "run.started", run, definition } : { event: "run.resumed", run, definition, entries });
     }
     const hot = this.#hold(record, execution, token, readBefore(record, inbox));
-    if (paused) this.control.setPaused(hot, true);
+    if (loading.paused) this.control.setPaused(hot, true);
     if (this.#isDraining) hot.pause();
     this.#applyInbox(hot, inbox);
-    if (!arrived) return;
+    if (!loading.arrived) return;
     this.#loadInbox(hot);
     this.control.refresh([hot]).catch((error: unknown) => this.#host.report(error));
   }
@@ -301,7 +304,7 @@ export class HeldRuns {
     }
     const { stop } = run.execution;
     if (stop?.code === "STALLED") this.#stopper.stopStalled(run);
-    else if (stop !== undefined) this.#stopper.stopRun(run, run.evidence() ?? "{}", stop.status);
+    else if (stop !== undefined) this.#stopper.stopRun(run, evidenceOf(run), stop.status);
   }
 
   onCommitted(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {
@@ -339,9 +342,10 @@ export class HeldRuns {
   }
 
   /** Releases a task that was claimed eagerly by a commit in flight when the drain began. */
-  #releaseItem(run: HotRun, { item, token, attempt }: ClaimedItem): void {
+  #releaseItem(run: HotRun, { item, token, attempt, execution }: ClaimedItem): void {
     this.#host.hotRunHost.releaseTaskSlot();
-    this.#host.persist({ write: "return-item", run: run.record.run, item, token, attempt });
+    const unused = { attempt, executions: execution - 1 };
+    this.#host.persist({ write: "return-item", run: run.record.run, item, token, ...unused });
     run.onLocalTaskGone();
   }
 
@@ -352,10 +356,10 @@ export class HeldRuns {
     const { token } = next.claim;
     if (record.arrivals === 0) return this.adopt(record, firstEntryOf(next, record), token);
     // Read first, so that code that never waits still sees a cancel.
-    this.#loading.begin(record.run);
+    const loading = this.#loading.begin(record.run);
     this.#host.store.readInbox(record.run, 0).then(
       (inbox) => this.startTurn({ record, token, inbox, suspicion: 0 }),
-      (error: unknown) => this.#releaseTurn(record.run, token, error),
+      (error: unknown) => (this.#loading.end(record.run, loading), this.#releaseTurn(record.run, token, error)),
     );
   }
 
@@ -378,6 +382,7 @@ export class HeldRuns {
   #onEnded(run: HotRun, status: EndedRunStatus, last: EndEntry): void {
     this.#host.tasks.abandon(run.record.run, () => new CancelledError("The run has ended."));
     this.#forget(run);
+    if (status === "completed" || status === "continued") this.unawaited.onReturned(run);
     if (isObserved()) emit({ event: "run.ended", run: run.record.id, definition: run.record.definition, status });
     this.#host.onEnded(run.record, status, last);
     if (this.#host.claimer.isRequested("turns")) this.#host.pump.wake();

@@ -9,6 +9,9 @@ import type { Continued } from "./run-end.ts";
 
 export interface HotRunHost extends JournalLimitHost {
   now(): EpochMs;
+  readonly workerName: string;
+  /** The text of this process (runtimes.M2). */
+  readonly runtime: string;
   /** A lease when this worker runs the task itself once the commit is durable. */
   claimTask(name: string, slot: QueueSlot | undefined): { readonly worker: number; readonly token: string } | undefined;
   /** Undoes `claimTask`: the task will not run. */
@@ -20,6 +23,8 @@ export interface HotRunHost extends JournalLimitHost {
   newGeneration(record: RunRecord, outcome: Continued): Omit<NextGeneration, "carried">;
   runOperation(run: HotRun, request: OperationRequest): void;
   readonly timers: Timers;
+  /** command-matcher.D5. A replay passed another input to this command than the journal recorded. */
+  onInputChanged(run: Pick<RunRecord, "id" | "definition">, command: string, message: string): void;
   /** rules.G5. The run pauses itself; `evidence` says why. */
   pauseRun(run: HotRun, evidence: PauseEvidence): void;
   /** The run was released, and now has something to commit. */

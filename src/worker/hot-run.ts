@@ -7,11 +7,10 @@
 // hot-run.H5. The worker holds the turn while any work of the run is in progress here, and releases it in the commit after
 //   which none is.
 
-import { CancelledError, encode, Fifo, invariant, type EpochMs } from "../base/index.ts";
+import { CancelledError, Fifo, invariant, type EpochMs } from "../base/index.ts";
 import {
   decodeData,
   isCancel,
-  dataWithoutSecrets,
   isDeliveredMessage,
   type Arrival,
   type ClaimedItem,
@@ -36,15 +35,27 @@ import {
   type Wait,
 } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
-import { isAwaitedReply, applyPort, applySignal, applyUpdate, abortUpdates } from "./apply-message.ts";
+import {
+  abortUpdates,
+  announceCancel,
+  appendTerminal,
+  applyPort,
+  applySignal,
+  applyUpdate,
+  closePromises,
+  dropWaits,
+  isAwaitedReply,
+} from "./apply-message.ts";
 import { appended, PendingCommit, EMPTY } from "./pending-commit.ts";
-import { JournalWriter } from "./journal-writer.ts";
+import { JournalWriter, type EndedExecution } from "./journal-writer.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 import { isTooLong, warnIfLong } from "./journal-limit.ts";
 import { GraphNodes } from "./graph-nodes.ts";
 import { OpenOperations } from "./open-operations.ts";
-import { appendEnd, nextGeneration } from "./run-end.ts";
+import { appendEnd, endFields, nextGeneration } from "./run-end.ts";
 import { handleCommand } from "./handle-command.ts";
+import { chunkSource, resetStreams, type StepExecution } from "./stream-resets.ts";
+import { KnownAnswers } from "./known-answers.ts";
 import type { PendingTransaction } from "./transactions.ts";
 
 export class HotRun {
@@ -59,6 +70,8 @@ export class HotRun {
   #releasing = false;
   readonly #deliverable = new Fifo<Delivery>();
   readonly #operations = new OpenOperations();
+  /** Only for a fork that does not execute all its commands. */
+  readonly #known: KnownAnswers | undefined;
   /** Only for a graph. */
   readonly nodes: GraphNodes | undefined;
   /** Tasks that the run claimed eagerly and that have not ended. */
@@ -82,6 +95,8 @@ export class HotRun {
     this.#journal = new JournalWriter(record, host);
     this.#journal.checkpointSeq = execution.checkpointSeq;
     if (execution.nodes !== undefined) this.nodes = new GraphNodes(this, host, this.#operations);
+    if (execution.answers !== undefined)
+      this.#known = new KnownAnswers(execution, execution.answers, this.#journal, this.#operations);
     this.#read = read;
     this.#readCommitted = read;
   }
@@ -139,28 +154,27 @@ export class HotRun {
 
   // ── messages and results ──
 
-  #appendTerminal(type: EntryType, command: string, text: string, data: object, startedAt?: EpochMs): EpochMs {
-    const at = this.#journal.appendDelivery(type, command, text, data, startedAt);
-    this.execution.close(command);
-    return at;
-  }
-
   /** Appends inbox rows to the journal in order of arrival; drops those that the code does not wait for. */
   applyInbox(rows: readonly InboxRow[]): void {
     if (!this.acceptsResults) return;
     // Pending commands go first: a completion must follow its command, and a cancel must cover it.
     this.#handleCommands();
-    for (const { arrival, type, target, data } of rows) {
-      if (arrival <= this.#read) continue;
-      this.#read = arrival;
-      if (type === "PromiseResolved" || type === "PromiseRejected") this.#applyPort(type, target, data);
-      else if (type === "SignalReceived") applySignal(this.#journal, this.execution, target, data);
-      else if (type === "UpdateRequested") applyUpdate(this.#journal, this.execution, target, data);
-      else if (isCancel(type)) this.#applyCancel(type, data);
-      else if (isAwaitedReply(this.execution, target, data))
-        this.#appendTerminal(type, target, data, decodeData(type, data));
+    for (const row of rows) {
+      if (row.arrival <= this.#read) continue;
+      this.#read = row.arrival;
+      this.receive(row);
     }
     this.#host.markDirty(this);
+  }
+
+  /** Appends what has arrived for the run. */
+  receive({ type, target, data, ran }: Arrival): void {
+    if (type === "PromiseResolved" || type === "PromiseRejected") this.#applyPort(type, target, data);
+    else if (type === "SignalReceived") applySignal(this.#journal, this.execution, target, data);
+    else if (type === "UpdateRequested") applyUpdate(this.#journal, this.execution, target, data);
+    else if (isCancel(type)) this.#applyCancel(type, data);
+    else if (isAwaitedReply(this.execution, target, data))
+      appendTerminal(this.#journal, this.execution, type, target, data, decodeData(type, data), ran);
   }
 
   #applyPort(type: EntryType, port: string, data: string): void {
@@ -169,26 +183,23 @@ export class HotRun {
     applyPort(this.#journal, this.execution, type, port, data);
   }
 
-  /** A run is canceled once: a second request must not disturb its cleanup. */
   #applyCancel(type: EntryType, data: string): void {
-    const { cancellation } = this.execution;
-    if (cancellation.announced || cancellation.error !== undefined) return;
-    cancellation.announced = true;
-    this.#journal.appendDelivery(type, "", data, decodeData(type, data));
-    const waits = this.execution.waits.cancellable();
-    for (const { command } of waits) this.execution.close(command);
+    const waits = announceCancel(this.#journal, this.execution, type, data);
+    if (waits === undefined) return;
     const cancel = type === "CancelRequested" ? data : entryData.cancelRequestedData(PARENT_DEADLINE_PASSED);
     this.#cancelWaits(waits, cancel, (command) => this.execution.waits.survivesCancel(command));
   }
 
   /** Drops the items of these waits, cancels their children and aborts their functions. */
   #cancelWaits(waits: readonly Wait[], cancel: string, isKept: (command: string) => boolean): void {
-    const journal = this.#journal;
-    for (const { command, type, timed, name } of waits)
-      if (type === "ChildWorkflow") journal.send(name, { type: "CancelRequested", target: "", data: cancel });
-      else if (type === "Task" || timed) journal.drop(command);
+    dropWaits(this.#journal, this.execution, waits, cancel);
     this.#operations.abandon(() => new CancelledError(), isKept);
-    const { pending } = journal;
+    this.#abandonTasks(isKept);
+  }
+
+  /** Aborts the tasks that run on this worker, and does not start those it is about to claim. */
+  #abandonTasks(isKept: (command: string) => boolean): void {
+    const { pending } = this.#journal;
     const unclaimed = pending.localItems.filter(({ item }) => !isKept(item));
     for (const _ of unclaimed) this.#host.releaseTaskSlot();
     if (unclaimed.length > 0) pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
@@ -199,11 +210,12 @@ export class HotRun {
   endTask(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
     if (wasLocal) this.#localTasks -= 1;
     const { token, slot } = item;
+    const { type, target, data, ran } = arrival;
     const fence = slot === undefined ? { item: item.item, token } : { item: item.item, token, slot };
     this.#journal.pending.finished = appended(this.#journal.pending.finished, fence);
     this.#journal.pending.arrivals = appended(this.#journal.pending.arrivals, arrival);
     if (this.execution.isOpen(item.item))
-      this.#appendTerminal(arrival.type, arrival.target, arrival.data, decodeData(arrival.type, arrival.data));
+      appendTerminal(this.#journal, this.execution, type, target, data, decodeData(type, data), ran);
     this.#host.markDirty(this);
   }
 
@@ -217,8 +229,9 @@ export class HotRun {
   startOperation(request: OperationRequest, attempt: Attempt): boolean {
     const { command } = request;
     if (!this.acceptsResults || !this.#operations.has(command)) return false;
-    if (!this.#paused) this.#operations.start(command, attempt);
-    else this.#operations.park({ ...request, attempt: attempt.storedAttempt, dueAt: undefined });
+    if (this.#paused) this.#operations.park({ ...request, attempt: attempt.storedAttempt, dueAt: undefined });
+    else this.#operations.start(command, attempt);
+    if (!this.#paused && resetStreams(this.#journal, this.execution, request, attempt)) this.#host.markDirty(this);
     return !this.#paused;
   }
 
@@ -255,18 +268,20 @@ export class HotRun {
     type: "OperationCompleted" | "OperationFailed" | "NodeCompleted" | "NodeFailed",
     text: string,
     data: object,
-    startedAt: EpochMs | undefined,
+    ran: EndedExecution | undefined,
   ): void {
     const { command } = request;
-    if (this.nodes !== undefined && this.defer(() => this.endOperation(request, type, text, data, startedAt))) return;
+    if (this.nodes !== undefined && this.defer(() => this.endOperation(request, type, text, data, ran))) return;
     if (!this.#operations.end(command) || !this.acceptsResults) return;
     if (request.isNode === true) {
       // The node's pending commands go first.
       this.#handleCommands();
       this.nodes?.onEnded(this.#journal, request, type === "NodeCompleted");
+      closePromises(this.#journal, this.execution, this.execution.abandoned);
     }
     let at = this.execution.time;
-    if (this.execution.isOpen(command)) at = this.#appendTerminal(type, command, text, data, startedAt);
+    if (this.execution.isOpen(command))
+      at = appendTerminal(this.#journal, this.execution, type, command, text, data, ran);
     if (type === "NodeCompleted") this.execution.nodes?.onCompleted?.(command, at);
     this.#host.markDirty(this);
   }
@@ -284,7 +299,7 @@ export class HotRun {
   endIdleNode(command: string, text: string): void {
     this.#operations.end(command);
     if (this.execution.isOpen(command))
-      this.#appendTerminal("NodeFailed", command, text, decodeData("NodeFailed", text));
+      appendTerminal(this.#journal, this.execution, "NodeFailed", command, text, decodeData("NodeFailed", text));
   }
 
   /** User SQL that is committed together with its entry. */
@@ -306,23 +321,24 @@ export class HotRun {
   }
 
   /** Journals a failed attempt; returns when to retry, or undefined when the operation is no longer open. */
-  retryOperation(request: OperationRequest, text: string, delayMs: number, startedAt?: EpochMs): EpochMs | undefined {
+  retryOperation(request: OperationRequest, text: string, delayMs: number, ran: EndedExecution): EpochMs | undefined {
     const { command, isNode } = request;
     const isOpen = this.acceptsResults && this.#operations.has(command);
     if (isNode === true) this.execution.nodes?.[isOpen ? "retried" : "end"](command);
     if (!isOpen) return undefined;
     this.#operations.wait(command);
-    const { at } = this.#journal.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, startedAt);
+    if (isNode === true) closePromises(this.#journal, this.execution, this.execution.abandoned);
+    const { at } = this.#journal.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, ran);
     if (isNode === true) this.execution.nodes?.repeatAt(command, at + delayMs);
     this.#host.markDirty(this);
     return at + delayMs;
   }
 
   /** Adds a chunk of a running operation; it does not wait for the operation's end. */
-  emit(stream: string, chunk: unknown): void {
+  emit(stream: string, chunk: unknown, from: StepExecution): void {
     const data = encodeChunk(this.execution, stream, chunk);
-    if (this.defer(() => this.emit(stream, chunk)) || !this.acceptsResults) return;
-    this.#journal.emit(stream, undefined, data);
+    if (this.defer(() => this.emit(stream, chunk, from)) || !this.acceptsResults) return;
+    this.#journal.emit({ stream, number: undefined, data, ...chunkSource(this.record, from) });
     this.#host.markDirty(this);
   }
 
@@ -356,6 +372,7 @@ export class HotRun {
     if (this.head >= this.#host.checkFrom) warnIfLong(this.#host, this.#journal);
     if (this.execution.stop !== undefined) return;
     if (this.execution.abandoned.length > 0) this.#cancelAbandonedWaits();
+    if (this.execution.outcome === undefined) this.#known?.giveNext(this);
     if (this.execution.outcome !== undefined) this.#end();
     else if (this.#deliverable.length > 0) return this.#host.markReady(this);
     else if (this.nodes?.deliverNext() !== true) this.execution.checkStalled();
@@ -372,9 +389,16 @@ export class HotRun {
   }
 
   #handleCommand(request: CommandRequest): void {
+    if (this.#known?.take(request) === true) return;
     if (request.kind === "stop-nodes" || request.kind === "limit-wait") return this.nodes?.handleCommand(request);
-    if (request.kind !== "operation")
-      return void (this.#localTasks += handleCommand(this.#journal, this.#host, request, this.#deliveredMessages));
+    if (request.kind !== "operation") {
+      const known = { delivered: this.#deliveredMessages, settledPorts: this.#closingPorts };
+      this.#localTasks += handleCommand(this.#journal, this.#host, request, known);
+      // command-task.K2
+      if (request.kind === "cancel-task" && request.type === "TaskCancelled")
+        this.#abandonTasks((item) => item !== request.command);
+      return;
+    }
     this.#operations.wait(request.command);
     if (this.nodes !== undefined) this.nodes.hasStarted ||= request.isNode === true;
     if (this.#paused) this.#operations.park(request);
@@ -433,11 +457,7 @@ export class HotRun {
     this.#readCommitted = this.#read;
     this.#releasing = then !== "hold";
     const write = this.#journal.writeOf(pending, this.#token, this.#read, then);
-    return this.#ended === undefined ? write : { ...write, ...this.#endFields() };
-  }
-
-  #endFields(): Pick<TurnWrite, "next" | "unread"> {
-    return this.#next === undefined ? { unread: this.execution.unreceived } : { next: this.#next };
+    return this.#ended === undefined ? write : { ...write, ...endFields(this.execution, this.#next) };
   }
 
   /** hot-run.H2. The commit in flight is durable: its completions are delivered and its work starts. */
@@ -469,12 +489,6 @@ export class HotRun {
   /** Results of items whose commit was rejected, to be submitted separately. */
   uncommittedResults(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
     return [...(this.#inFlight?.results() ?? EMPTY), ...this.#journal.pending.results()];
-  }
-
-  /** The evidence of a stop, stored beside the journal. */
-  evidence(): string | undefined {
-    const { stop } = this.execution;
-    return stop === undefined ? undefined : encode(dataWithoutSecrets({ ...stop, head: this.record.head }));
   }
 }
 

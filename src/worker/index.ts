@@ -2,5 +2,6 @@
 
 export type { OutboxHandler } from "./outbox-relay.ts";
 export type { HotRun } from "./hot-run.ts";
+export { RetentionRunner } from "./retention-runner.ts";
 export { Worker } from "./worker.ts";
 export type { WorkerOptions } from "./worker-options.ts";

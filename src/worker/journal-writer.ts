@@ -3,34 +3,53 @@
 import { invariant, type EpochMs } from "../base/index.ts";
 import {
   chainAfter,
+  lacksRuntime,
   markOf,
   type Arrival,
   type Delivery,
   type Entry,
   type EntryType,
+  type ExecutionFacts,
+  type NewChunk,
+  type NewPromise,
   type RunRecord,
   type TurnWrite,
 } from "../kernel/index.ts";
 import { appended, EMPTY, PendingCommit } from "./pending-commit.ts";
 
+export interface JournalHost {
+  now(): EpochMs;
+  readonly workerName: string;
+  /** The text of this process. */
+  readonly runtime: string;
+}
+
+/** The execution of user code that an entry ends. */
+export type EndedExecution = Pick<ExecutionFacts, "execution" | "startedAt"> & Partial<ExecutionFacts>;
+
 export class JournalWriter {
   readonly record: RunRecord;
-  readonly #clock: { now(): EpochMs };
+  readonly #host: JournalHost;
   #head: number;
   #chain: string;
+  /** runtimes.M2. What the next commit adds to the row. */
+  #runtime: string | undefined;
   /** The replay length at the last length check. */
   checkedAt: number;
   /** The entry of a graph's newest full checkpoint: a replay reads from there on. */
   checkpointSeq = 0;
+  /** The time of the next entries; undefined: now. A recorded answer keeps the time of its origin (fork.F6). */
+  at: EpochMs | undefined;
 
   pending: PendingCommit;
 
-  constructor(record: RunRecord, clock: { now(): EpochMs }) {
+  constructor(record: RunRecord, host: JournalHost) {
     this.record = record;
-    this.#clock = clock;
+    this.#host = host;
     this.#head = record.head;
     this.checkedAt = record.head;
     this.#chain = record.chain;
+    this.#runtime = lacksRuntime(record.runtime, host.runtime) ? host.runtime : undefined;
     this.pending = new PendingCommit(record.chain);
   }
 
@@ -50,13 +69,25 @@ export class JournalWriter {
     return record.id === id && record.generation === generation && this.#head === head && this.#chain === chain;
   }
 
-  /** `startedAt`: when the call started whose end the entry records. */
-  append(type: EntryType, command: string, data: string, startedAt?: EpochMs): Entry {
+  /** `ran`: the execution whose end the entry records; without a worker, it ran here and ends now. `since`: default now. */
+  append(type: EntryType, command: string, data: string, ran?: EndedExecution, since?: EpochMs): Entry {
     this.#head += 1;
     this.#chain = chainAfter(this.#chain, type, command, data);
-    const at = this.#clock.now();
-    const tookMs = startedAt === undefined ? undefined : Math.max(0, at - startedAt);
-    const entry = { seq: this.#head, type, command, data, at, mark: markOf(this.#chain), tookMs };
+    const at = since ?? this.at ?? this.#host.now();
+    const entry = {
+      seq: this.#head,
+      type,
+      command,
+      data,
+      at,
+      mark: markOf(this.#chain),
+      execution: ran?.execution,
+      worker: ran === undefined ? undefined : (ran.worker ?? this.#host.workerName),
+      // Where the entry is the end, the start follows from the duration.
+      startedAt: ran?.tookMs === undefined ? undefined : ran.startedAt,
+      tookMs: ran === undefined ? undefined : (ran.tookMs ?? Math.max(0, at - ran.startedAt)),
+      memo: ran?.memo,
+    };
     this.pending.entries.push(entry);
     // Each 4 KB of data counts as one more entry.
     this.pending.weight += 1 + (data.length >> 12);
@@ -64,8 +95,8 @@ export class JournalWriter {
   }
 
   /** Appends an entry that the code receives once it is durable. `data`: the decoded text, or the part of it that code reads. */
-  appendDelivery(type: EntryType, command: string, text: string, data: object, startedAt?: EpochMs): EpochMs {
-    const { at } = this.append(type, command, text, startedAt);
+  appendDelivery(type: EntryType, command: string, text: string, data: object, ran?: EndedExecution): EpochMs {
+    const { at } = this.append(type, command, text, ran);
     this.pending.deliveries = appended(this.pending.deliveries, { type, command, data, at } as Delivery);
     return at;
   }
@@ -92,6 +123,9 @@ export class JournalWriter {
     read: number,
     then: T,
   ): TurnWrite & { readonly then: T } {
+    const runtime = this.#runtime;
+    // If this commit is refused, the run in memory is discarded (hot-run.H4).
+    this.#runtime = undefined;
     return {
       write: "turn",
       run: this.record.run,
@@ -106,9 +140,12 @@ export class JournalWriter {
       dropped: pending.dropped,
       children: pending.children,
       messages: pending.messages,
+      settlements: pending.settlements === EMPTY ? undefined : pending.settlements,
       chunks: pending.chunks,
       outgoing: pending.outgoing,
       checkpoints: pending.checkpoints === EMPTY ? undefined : pending.checkpoints,
+      promises: pending.promiseChanges(),
+      runtime,
       then,
     };
   }
@@ -117,12 +154,21 @@ export class JournalWriter {
     this.pending.dropped = appended(this.pending.dropped, item);
   }
 
+  /** open-promise.P1 */
+  openPromise(promise: NewPromise): void {
+    this.pending.openedPromises = appended(this.pending.openedPromises, promise);
+  }
+
+  closePromise(command: string): void {
+    this.pending.closedPromises = appended(this.pending.closedPromises, command);
+  }
+
   send(to: number | string, arrival: Arrival): void {
     this.pending.messages = appended(this.pending.messages, { to, arrival });
   }
 
-  emit(stream: string, number: number | undefined, data: string): void {
-    this.pending.chunks = appended(this.pending.chunks, { stream, number, data });
+  emit(chunk: NewChunk): void {
+    this.pending.chunks = appended(this.pending.chunks, chunk);
   }
 
   addTimer(item: string, name: string, availableAt: EpochMs, seq: number): void {

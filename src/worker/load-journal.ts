@@ -14,10 +14,10 @@ import {
   type RunRecord,
   type Store,
 } from "../kernel/index.ts";
-import type { Restored, WorkflowBody } from "../workflow/index.ts";
+import { readShared, type Restored, type WorkflowBody } from "../workflow/index.ts";
 
 export interface LoadedJournal {
-  /** The first entry, and the entries to replay. */
+  /** What a fork shares, the first entry, and the entries to replay. */
   readonly entries: readonly Entry[];
   readonly fault: JournalFault | undefined;
   readonly restored: Restored | undefined;
@@ -32,7 +32,10 @@ export async function loadJournal(store: Store, record: RunRecord, body: Workflo
     // Checked on every load: neither SQLite nor a default PostgreSQL detects a flipped byte.
     const fault = findJournalFault(entries, record);
     if (fault === undefined && body.restore !== undefined && isFork(entries)) return restoreFork(body.restore, entries);
-    return { entries, fault, restored: undefined };
+    // fork.F5
+    const shared = fault === undefined ? await readShared(store, entries[0]) : undefined;
+    if (shared === undefined || shared.entries.length === 0) return { entries, fault, restored: undefined };
+    return { entries: [...shared.entries, ...entries], fault: shared.fault, restored: undefined };
   }
   return readFromCheckpoint(store, record, body.restore, whole, whole.state);
 }

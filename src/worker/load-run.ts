@@ -1,17 +1,20 @@
 // Loads a run that is not in memory: replays its journal.
 
-import type { Timers } from "../base/index.ts";
-import { decodeData, forkOriginOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
+import { shellWord } from "../base/index.ts";
+import { decodeData, forkChangesOf, forkOriginOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
 import {
   driveThrough,
   EmittedChunks,
+  ForkAnswers,
   indexJournal,
+  readHistory,
   unknownFlags,
   type Execution,
   type RecordedJournal,
   type WorkflowBody,
 } from "../workflow/index.ts";
 import { loadJournal } from "./load-journal.ts";
+import type { WorkerOptions } from "./worker-options.ts";
 
 export type LoadedRun =
   | { readonly status: "ready"; readonly execution: Execution; readonly isNew: boolean }
@@ -19,8 +22,7 @@ export type LoadedRun =
   | { readonly status: "unfit"; readonly code: string; readonly message: string; readonly seq: number };
 
 export async function loadRun(
-  store: Store,
-  timers: Timers,
+  { store, timers, onLoaded }: Pick<WorkerOptions, "store" | "timers" | "onLoaded">,
   record: RunRecord,
   body: WorkflowBody,
   newExecution: (recorded: RecordedJournal) => Execution,
@@ -38,23 +40,39 @@ export async function loadRun(
     return {
       status: "unfit",
       code: "STORE_NEWER_SCHEMA",
-      message: `A newer version of reprise started run ${record.id} (replay flags ${unknown.join(", ")}), so this version cannot replay it. Update reprise, then run \`reprise resume ${record.id}\`.`,
+      message: `A newer version of reprise started run ${record.id} (replay flags ${unknown.join(", ")}), so this version cannot replay it. Update reprise, then run \`reprise resume ${shellWord(record.id)}\`.`,
       seq: 1,
     };
   const recorded = indexJournal(entries);
   const execution = newExecution(recorded);
   if (Object.values(execution.body.ports).some(({ port }) => port === "stream"))
     execution.emitted = new EmittedChunks(await store.readEmitted(record.run));
+  const changes = forkChangesOf(recorded.started.data);
+  if (changes !== undefined) execution.answers = new ForkAnswers(changes, await readOriginOf(store, recorded), entries);
+  if (record.lostTurns > 0)
+    execution.lostTurns.heads = (await store.readAttempts(record.run, "")).map(({ seq }) => seq);
   if (restored !== undefined) {
+    execution.lostTurns.deliveredSeq = checkpointSeq;
     execution.restoredPosition = restored.position;
     execution.checkpointSeq = checkpointSeq;
     for (const message of restored.delivered) execution.restoreMessage(message, record.createdAt);
   }
   await driveThrough(execution, recorded, timers);
-  if (execution.stop === undefined) execution.caughtUp();
+  if (execution.stop === undefined) {
+    execution.caughtUp();
+    onLoaded?.(record);
+  }
   // fork.F2. A fork starts with two entries.
   const isNew = record.head === (forkOriginOf(recorded.started.data) === undefined ? 1 : 2);
   return { status: "ready", execution, isNew };
+}
+
+/** fork-answers.A2. The history of the origin, if the effects of the fork are those that it recorded. */
+async function readOriginOf(store: Store, { started }: RecordedJournal): Promise<readonly Entry[]> {
+  const { forked } = started.data;
+  if (forked?.effects !== "recorded") return [];
+  const origin = await store.findRun(forked.run, "at" in forked ? forked.generation : undefined);
+  return origin === undefined ? [] : readHistory(store, origin.run);
 }
 
 function flagsOf([first]: readonly Entry[]): readonly number[] {

@@ -1,14 +1,17 @@
 // LoadingRuns: the runs being replayed, and what happened to each during its replay.
+//
+// loading-runs.L1. A run that is claimed again while it is replayed is replayed twice: a worker that restarts may claim what it has
+//   just returned. Only the last replay counts, whichever ends first.
 
 import type { RunNumber } from "../kernel/index.ts";
 
-interface LoadingState {
+export interface LoadingRun {
   arrived: boolean;
   paused: boolean;
 }
 
 export class LoadingRuns {
-  readonly #runs = new Map<RunNumber, LoadingState>();
+  readonly #runs = new Map<RunNumber, LoadingRun>();
   readonly #waiters: (() => void)[] = [];
 
   get size(): number {
@@ -19,16 +22,18 @@ export class LoadingRuns {
     return this.#runs.has(run);
   }
 
-  begin(run: RunNumber): void {
-    this.#runs.set(run, { arrived: false, paused: false });
+  begin(run: RunNumber): LoadingRun {
+    const loading = { arrived: false, paused: false };
+    this.#runs.set(run, loading);
+    return loading;
   }
 
-  /** Returns what happened during the replay. */
-  end(run: RunNumber): Readonly<LoadingState> {
-    const meanwhile = this.#runs.get(run) ?? { arrived: false, paused: false };
+  /** False: a later replay of the run has replaced this one (loading-runs.L1). */
+  end(run: RunNumber, loading: LoadingRun): boolean {
+    if (this.#runs.get(run) !== loading) return false;
     this.#runs.delete(run);
     if (this.size === 0) for (const resolve of this.#waiters.splice(0)) resolve();
-    return meanwhile;
+    return true;
   }
 
   /** Resolves when no run is being replayed. */

@@ -2,7 +2,14 @@
 
 import type { Timers } from "../base/index.ts";
 import type { RunRecord, Store } from "../kernel/index.ts";
-import { findStall, indexJournal, stalled, type Execution, type RecordedJournal } from "../workflow/index.ts";
+import {
+  findStall,
+  indexJournal,
+  readHistory,
+  stalled,
+  type Execution,
+  type RecordedJournal,
+} from "../workflow/index.ts";
 
 /** Adds the location to the execution's stop, if a replay finds it; never throws. */
 export async function locateStall(
@@ -12,7 +19,7 @@ export async function locateStall(
   again: (recorded: RecordedJournal) => Execution,
 ): Promise<void> {
   try {
-    const recorded = indexJournal(await store.readJournal(record.run, 0));
+    const recorded = indexJournal(await readHistory(store, record.run));
     const place = await findStall(again(recorded), recorded, timers);
     execution.stop = stalled(execution.body.name, execution.commands.last, place);
   } catch {

@@ -9,6 +9,7 @@ import {
   type RunNumber,
   type Store,
 } from "../kernel/index.ts";
+import { entriesPerPortion } from "../flow/index.ts";
 
 interface PendingRead extends InputsRequest {
   readonly resolve: (inputs: readonly NodeInput[]) => void;
@@ -59,6 +60,17 @@ export class NodeInputs {
     const items = this.#chunks.get(key);
     if (items !== undefined) return { value: pick(items, index) };
     return this.#load(run, seq, key).then((loaded) => pick(loaded, index));
+  }
+
+  /** The keys of the items from the entry `seq` on, as many as one commit queues. */
+  async portionKeys(run: RunNumber, seq: number): Promise<readonly (string | null)[]> {
+    const [first] = await this.#store.readJournal(run, seq - 1, 1);
+    const { items = [] } = first === undefined ? {} : decodeData("ItemsSpread", first.data);
+    const entries = await this.#store.readJournal(run, seq - 1, entriesPerPortion(Math.max(1, items.length)));
+    const end = entries.findIndex(({ type, command }) => type !== "ItemsSpread" || command !== first?.command);
+    return entries
+      .slice(0, end === -1 ? undefined : end)
+      .flatMap(({ data }) => decodeData("ItemsSpread", data).keys ?? []);
   }
 
   /** Caches the data of an entry that was just written. */

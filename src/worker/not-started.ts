@@ -1,9 +1,9 @@
 // Ends a run that was cancelled, or whose deadline passed, before it started: its code does not run.
 
-import { CancelledError, RepriseError, type EpochMs } from "../base/index.ts";
+import { CancelledError, RepriseError } from "../base/index.ts";
 import { decodeData, isCancel, type ClaimedTurn, type InboxRow, type TurnWrite } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
-import { JournalWriter } from "./journal-writer.ts";
+import { JournalWriter, type JournalHost } from "./journal-writer.ts";
 import { answerParent } from "./run-end.ts";
 
 /** The store addresses a cancel that arrived before the start to the item `Start`. */
@@ -14,9 +14,9 @@ export function findEarlyCancel(inbox: readonly InboxRow[]): InboxRow | undefine
 export function endNotStarted(
   { record, token, inbox }: ClaimedTurn,
   cancel: InboxRow,
-  clock: { now(): EpochMs },
+  host: JournalHost,
 ): TurnWrite & { readonly then: "cancelled" | "failed" } {
-  const journal = new JournalWriter(record, clock);
+  const journal = new JournalWriter(record, host);
   journal.append(cancel.type, "", cancel.data);
   const then = cancel.type === "CancelRequested" ? endCancelled(journal, cancel.data) : endPastDeadline(journal);
   return journal.writeOf(journal.takePending(), token, inbox.at(-1)?.arrival ?? 0, then);

@@ -11,6 +11,9 @@ import type {
   NewChild,
   NewItem,
   NewMessage,
+  NewPromise,
+  PromiseChanges,
+  SentSettlement,
 } from "../kernel/index.ts";
 
 /** Shared by all empty lists: most commits hold one entry and one delivery, and nothing else. */
@@ -31,9 +34,12 @@ export class PendingCommit {
   dropped: readonly string[] = EMPTY;
   children: readonly NewChild[] = EMPTY;
   messages: readonly { readonly to: number | string; readonly arrival: Arrival }[] = EMPTY;
+  settlements: readonly SentSettlement[] = EMPTY;
   chunks: readonly NewChunk[] = EMPTY;
   outgoing: readonly NewMessage[] = EMPTY;
   checkpoints: readonly NewCheckpoint[] = EMPTY;
+  openedPromises: readonly NewPromise[] = EMPTY;
+  closedPromises: readonly string[] = EMPTY;
   localItems: readonly ClaimedItem[] = EMPTY;
 
   constructor(previousChain: string) {
@@ -46,6 +52,7 @@ export class PendingCommit {
       this.finished.length === 0 &&
       this.chunks.length === 0 &&
       this.dropped.length === 0 &&
+      this.closedPromises.length === 0 &&
       this.messages.length === 0
     );
   }
@@ -56,6 +63,18 @@ export class PendingCommit {
       const arrival = this.arrivals[index];
       return arrival === undefined ? [] : [{ fence, arrival }];
     });
+  }
+
+  /** Without promises that were closed before they were written; undefined: none opens or closes. */
+  promiseChanges(): PromiseChanges | undefined {
+    const { openedPromises: opened, closedPromises: closed } = this;
+    if (opened.length + closed.length === 0) return undefined;
+    if (opened.length === 0 || closed.length === 0) return { opened, closed };
+    const [isOpened, isClosed] = [new Set(opened.map(({ command }) => command)), new Set(closed)];
+    return {
+      opened: opened.filter(({ command }) => !isClosed.has(command)),
+      closed: closed.filter((command) => !isOpened.has(command)),
+    };
   }
 
   /** Without items that were dropped before they were written. */

@@ -1,6 +1,6 @@
 // Run end: the last entry of a run, and the reply to its parent.
 
-import type { Arrival, Delivery, EndedRunStatus, NextGeneration } from "../kernel/index.ts";
+import type { Arrival, Delivery, EndedRunStatus, NextGeneration, PromiseChanges, TurnWrite } from "../kernel/index.ts";
 import { entryData, type CodeOutcome, type Execution } from "../workflow/index.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 
@@ -34,6 +34,22 @@ export function appendEnd(journal: JournalWriter, execution: Execution): EndedRu
 function failedFields(execution: Execution, error: unknown): entryData.FailedFields {
   if (execution.undone) return { undone: true };
   return execution.findFailureOrigin(error) ?? { commands: execution.commands.issued };
+}
+
+const NO_PROMISES: PromiseChanges = { opened: [], closed: [] };
+
+/** Undefined: the code cannot have opened a promise, so the end of the run deletes none. */
+function promisesAtEnd({ body }: Execution): PromiseChanges | undefined {
+  return Object.values(body.ports).some(({ port }) => port === "promise") ? NO_PROMISES : undefined;
+}
+
+/** What the last commit of a run says beside its entries. */
+export function endFields(
+  execution: Execution,
+  next: NextGeneration | undefined,
+): Pick<TurnWrite, "next" | "promises" | "unread"> {
+  const promises = promisesAtEnd(execution);
+  return next === undefined ? { promises, unread: execution.unreceived } : { promises, next };
 }
 
 /** The code continues in another generation. */

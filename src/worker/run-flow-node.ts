@@ -1,12 +1,23 @@
 // Runs one attempt of a flow node: decodes its arguments, calls its function, reports the outcome.
 
-import { decode, InvariantError, toMs } from "../base/index.ts";
-import { isTask, parseNow, taskBody, type AnyTask, type ClaimedItem, type Definition } from "../kernel/index.ts";
+import { decode, encode, InvariantError, toMs, type EpochMs, RepriseError } from "../base/index.ts";
+import {
+  isTask,
+  parseNow,
+  taskBody,
+  type AnyTask,
+  type ClaimedItem,
+  type Definition,
+  type PureStep,
+  type QueueSlot,
+} from "../kernel/index.ts";
 import {
   requireSynchronous,
   decodeInputs,
   derive,
+  hasKey,
   neededValues,
+  slotOf,
   valuesFrom,
   spreadListFrom,
   SKIPPED,
@@ -15,16 +26,18 @@ import {
   type NodeOutcome,
   type NodeRef,
 } from "../flow/index.ts";
-import { entryData } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
-import type { NodeArguments } from "./flow-runner.ts";
+import { answerOf, type Memos } from "./memos.ts";
+import type { NodeArguments } from "./node-arguments.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
-import type { TaskHost } from "./run-task.ts";
+import { factsOf, nextAttempt, type TaskHost } from "./run-task.ts";
 
 export interface FlowNodeListener {
   ended(outcome: NodeOutcome): void;
   /** The node waits for the reply of this child. */
   child(child: StartedChild): void;
+  /** The node waits in this queue, under its key. */
+  queued(slot: QueueSlot): void;
   /** The node's arguments cannot be read. */
   unreadable(error: unknown): void;
 }
@@ -58,7 +71,13 @@ export function runFlowNode(
     return undefined;
   }
   try {
-    work = workOf(ref, node, read);
+    const slot = item.slot === undefined ? slotFor(body, ref, read) : undefined;
+    if (slot !== undefined) {
+      host.onSettled(item);
+      listener.queued(slot);
+      return undefined;
+    }
+    work = workOf(body, ref, node, read);
   } catch (error) {
     return over({ outcome: "failure", error, attempt: item.attempt, failures: item.failures });
   }
@@ -72,8 +91,10 @@ export function runFlowNode(
 }
 
 interface NodeCall {
-  readonly call: (ctx: Attempt) => unknown;
+  readonly call: (ctx: Attempt, memos: Memos) => unknown;
+  readonly isPure?: boolean;
   readonly recover: ((error: unknown) => unknown) | undefined;
+  readonly recoversTimeouts?: boolean;
 }
 
 /** `value`: the node's own value, which is a barrier's list or the value before a retry. `values`: those of its needs. */
@@ -101,7 +122,19 @@ function decodeArguments(
   return list === SKIPPED ? SKIPPED : { value: list };
 }
 
+/** keys.K1. The slot of a node that is not in its queue yet; undefined if it has no key, or runs no function of the user. */
+function slotFor(body: FlowBody, ref: NodeRef, read: DecodedArguments | typeof SKIPPED): QueueSlot | undefined {
+  const node = ref.head.region.head;
+  if (read === SKIPPED || "value" in read || !hasKey(node)) return undefined;
+  if ("item" in read) return slotOf(body, node, read.item, ref.index);
+  const { kind } = node.work;
+  // The function that makes the items of a spread is not in its queue.
+  if (kind === "spread") return undefined;
+  return slotOf(body, node, kind === "call" ? derive(node, read.values) : read.values);
+}
+
 function workOf(
+  { name: of }: FlowBody,
   ref: NodeRef,
   node: FlowNode,
   given: DecodedArguments | typeof SKIPPED,
@@ -116,8 +149,18 @@ function workOf(
   const { values } = given;
   switch (work.kind) {
     case "action": {
-      const { run, recover } = work;
-      return { call: (ctx) => run(ctx, values), recover: recover && ((error) => recover(error, values)) };
+      const { run, recover, recoversTimeouts } = work;
+      const caught = recover && ((error: unknown) => recover(error, values) as unknown);
+      const { id: name } = node;
+      const { pure } = work;
+      const call: NodeCall["call"] =
+        pure === undefined
+          ? (ctx) => run(ctx, values)
+          : (ctx, memos) => {
+              const step = (): PureStep => ({ kind: "node", name, of, pure, input: encode(values) });
+              return memos.recall(step, ctx, () => run(ctx, values));
+            };
+      return { call, isPure: pure !== undefined, recover: caught, recoversTimeouts };
     }
     case "call":
       return callOf(work.definition, derive(node, values));
@@ -132,11 +175,22 @@ function valueOf(value: unknown): NodeOutcome {
 
 function callOf(what: unknown, input: unknown, call?: (ctx: Attempt) => unknown): NodeCall | StartedChild {
   if (isTask(what)) {
-    const { run, schema } = taskBody(what as AnyTask);
-    return { call: (ctx) => run(ctx, parseNow(schema, input, `task ${what.name}`)), recover: undefined };
+    const { run, schema, pure } = taskBody(what as AnyTask);
+    const { name } = what;
+    const call: NodeCall["call"] = (ctx, memos) => {
+      const parsed = parseNow(schema, input, `task ${name}`);
+      if (pure === undefined) return run(ctx, parsed);
+      const step = (): PureStep => ({ kind: "task", name, pure, input: textOf(parsed) });
+      return memos.recall(step, ctx, () => run(ctx, parsed));
+    };
+    return { call, isPure: pure !== undefined, recover: undefined };
   }
   if (typeof what === "function" && call !== undefined) return { call, recover: undefined };
   return { definition: what as Definition, input };
+}
+
+function textOf(value: unknown): string | undefined {
+  return value === undefined ? undefined : encode(value);
 }
 
 function attempt(
@@ -147,6 +201,7 @@ function attempt(
   listener: FlowNodeListener,
 ): Attempt {
   const { timeout } = node.policy;
+  const startedAt = host.now();
   const context = new Attempt({
     runId: item.runId,
     generation: item.generation,
@@ -154,15 +209,26 @@ function attempt(
     epoch: 0,
     name: node.id,
     attempt: item.attempt,
+    execution: item.execution,
     timeoutMs: timeout === undefined ? undefined : toMs(timeout),
     timers: host.timers,
     logger: host.logger,
   });
-  context.start(() => work.call(context), {
-    settled: () => host.onSettled(item),
-    completed: (value) => listener.ended({ outcome: "value", value, attempt: item.attempt, failures: item.failures }),
-    failed: (error) => fail(host, node, item, work, error, listener),
-  });
+  context.start(
+    () => work.call(context, host.memos),
+    {
+      settled: () => host.onSettled(item),
+      completed: (returned) => {
+        const { attempt, failures } = item;
+        const { value, reused, key } = answerOf(returned);
+        const ran = reused === undefined ? factsOf(host, item, startedAt) : undefined;
+        const remember = key === undefined ? undefined : { memo: key, by: host.memos.runtime };
+        listener.ended({ outcome: "value", value, attempt, failures, ran, reused, remember });
+      },
+      failed: (error) => fail(host, node, item, work, error, startedAt, listener),
+    },
+    work.isPure,
+  );
   return context;
 }
 
@@ -170,25 +236,34 @@ function fail(
   host: TaskHost,
   node: FlowNode,
   item: ClaimedItem,
-  { recover }: NodeCall,
+  { recover, recoversTimeouts }: NodeCall,
   error: unknown,
+  startedAt: EpochMs,
   listener: FlowNodeListener,
 ): void {
   const decision = retryOrFail({ ...item, step: item.item, name: node.id }, node.policy.retry, error);
   const { attempt: count, failures } = item;
-  if (decision.retry)
-    return host.onRetry(item, {
-      availableAt: host.now() + decision.delayMs,
-      attempt: count + 1,
-      failures: entryData.addFailure(failures, error),
-    });
+  if (decision.retry) return host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt));
+  const ran = factsOf(host, item, startedAt);
   let last = decision.error;
-  if (recover !== undefined)
+  if (recover !== undefined && recoversTimeouts !== true && isTimeout(error)) last = uncaughtTimeout(last);
+  else if (recover !== undefined)
     try {
       const value = requireSynchronous(node.id, recover(last));
-      return listener.ended({ outcome: "value", value, attempt: count, failures, caught: last });
+      return listener.ended({ outcome: "value", value, attempt: count, failures, caught: last, ran });
     } catch (thrown) {
       last = thrown;
     }
-  listener.ended({ outcome: "failure", error: last, attempt: count, failures });
+  listener.ended({ outcome: "failure", error: last, attempt: count, failures, ran });
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof RepriseError && error.code === "ATTEMPT_TIMEOUT";
+}
+
+/** The call may still take effect, so the value for a failed call may be wrong. */
+function uncaughtTimeout(last: unknown): unknown {
+  if (!(last instanceof RepriseError)) return last;
+  const message = `${last.message} Its \`catch\` does not handle timeouts, because the call may still take effect: set \`catchTimeouts: true\` if it should.`;
+  return new RepriseError(last.code, message, "cause" in last ? { cause: last.cause } : undefined);
 }

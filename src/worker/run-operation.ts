@@ -1,11 +1,13 @@
 // Runs operations (`ctx.run`) and nodes of graphs. The worker that holds the run calls the function; the journal gets one entry
 // when the call has ended.
 
-import { decode, toMs, type EpochMs, type Timers } from "../base/index.ts";
-import { decodeData, type Logger } from "../kernel/index.ts";
+import { decode, encode, toMs, type EpochMs, type Timers } from "../base/index.ts";
+import { decodeData, type Logger, type PureStep } from "../kernel/index.ts";
 import { entryData, type OperationRequest } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
+import { answerOf, factsWithMemo, type Memos } from "./memos.ts";
 import type { HotRun } from "./hot-run.ts";
+import type { EndedExecution } from "./journal-writer.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
 
@@ -14,10 +16,20 @@ export interface OperationHost {
   readonly slots: ExecutionSlots;
   /** Counts the running nodes of graphs, without those that wait. */
   readonly nodeSlots: ExecutionSlots;
+  readonly memos: Memos;
   readonly now: () => EpochMs;
   /** False while the worker drains: the next holder runs the operations that have not started. */
   mayStart(): boolean;
-  readonly logger: (runId: string, step: string) => Logger;
+  readonly logger: (runId: string, step: string) => Required<Logger>;
+}
+
+/** The request with the function of a test instead of its own. Its results are not remembered, and it is always called. */
+export function withStub(
+  request: OperationRequest,
+  stubOf: ((name: string) => ((input: unknown) => unknown) | undefined) | undefined,
+): OperationRequest {
+  const stub = request.isNode === true ? undefined : stubOf?.(request.name);
+  return stub === undefined ? request : { ...request, pure: undefined, call: (_op, input) => stub(input) };
 }
 
 /** Runs an operation until it ends, with its retries. */
@@ -51,6 +63,7 @@ function startOperation(
     epoch: request.epoch,
     name: request.name,
     attempt,
+    execution: executionOf(request, attempt),
     timeoutMs: timeout === undefined ? undefined : toMs(timeout),
     timers: host.timers,
     logger: host.logger,
@@ -58,46 +71,74 @@ function startOperation(
     node: request.isNode === true ? { slots: host.nodeSlots, now: host.now } : undefined,
   });
   if (!host.mayStart() || !run.startOperation(request, context)) return giveBack();
-  const fields = { index: request.index, name: request.name, input: request.input, attempt, startedAt: host.now() };
-  context.start(() => request.call(context, request.input === undefined ? undefined : decode(request.input)), {
-    settled: giveBack,
-    completed: (value) => complete(run, request, fields, value),
-    failed: (error) =>
-      context.stoppedBy === undefined
-        ? failOperation(host, run, request, fields, error)
-        : // rules.G12. An aborted node is not retried, and its error is not the reason the run fails.
-          end(run, request, fields, context.stoppedBy),
-  });
+  const fields = operationFields(request, attempt, host.now());
+  const call = (): unknown => request.call(context, request.input === undefined ? undefined : decode(request.input));
+  context.start(
+    request.pure === undefined ? call : () => recall(host, run, request, request.pure!, context, call),
+    {
+      settled: giveBack,
+      completed: (value) => complete(host, run, request, fields, value),
+      failed: (error) =>
+        context.stoppedBy === undefined
+          ? failOperation(host, run, request, fields, error)
+          : // rules.G12. An aborted node is not retried, and its error is not the reason the run fails.
+            end(run, request, fields, context.stoppedBy),
+    },
+    request.pure !== undefined,
+  );
 }
 
 const nothing = (): void => {};
 
-interface Fields extends entryData.OperationFields {
-  readonly startedAt: EpochMs | undefined;
+interface Fields extends entryData.OperationFields, EndedExecution {}
+
+/** attempts.X1 */
+function executionOf({ lostTurns }: OperationRequest, attempt: number): number {
+  return lostTurns + attempt + 1;
 }
 
-function complete(run: HotRun, request: OperationRequest, fields: Fields, value: unknown): void {
-  let result: string | undefined;
+export function operationFields(request: OperationRequest, attempt: number, startedAt: EpochMs): Fields {
+  const { index, name, input } = request;
+  return { index, name, input, attempt, execution: executionOf(request, attempt), startedAt };
+}
+
+function recall(
+  { memos }: OperationHost,
+  { record }: HotRun,
+  { name, input }: OperationRequest,
+  pure: string,
+  attempt: Attempt,
+  call: () => unknown,
+): unknown {
+  const step: PureStep = { kind: "operation", name, of: record.definition, pure, input };
+  return memos.recall(() => step, attempt, call);
+}
+
+function complete(host: OperationHost, run: HotRun, request: OperationRequest, fields: Fields, value: unknown): void {
+  const answer = request.pure === undefined ? undefined : answerOf(value);
+  let result = answer?.text;
   try {
-    result = entryData.encodeNamed(
-      `The result of ${request.isNode === true ? "node" : "operation"} ${request.name}`,
-      value,
-      run.execution.limits,
-    );
+    if (answer?.reused === undefined)
+      result = entryData.encodeNamed(
+        `The result of ${request.isNode === true ? "node" : "operation"} ${request.name}`,
+        answer === undefined ? value : answer.value,
+        run.execution.limits,
+      );
   } catch (notData) {
     return end(run, request, fields, notData);
   }
   // The code receives the decoded stored value, as it does in a replay.
   const decoded = result === undefined ? undefined : decode(result);
   const type = request.isNode === true ? "NodeCompleted" : "OperationCompleted";
-  const text = entryData.operationCompletedData(fields, result);
-  run.endOperation(request, type, text, { result: decoded }, fields.startedAt);
+  const text = entryData.operationCompletedData(fields, result, answer?.reused && encode(answer.reused));
+  const ran = answer && factsWithMemo<EndedExecution>(fields, answer, result, host.memos.runtime);
+  run.endOperation(request, type, text, { result: decoded }, answer === undefined ? fields : ran);
 }
 
 function end(run: HotRun, request: OperationRequest, fields: Fields, error: unknown): void {
   const text = entryData.operationFailedData(fields, error);
   const type = request.isNode === true ? "NodeFailed" : "OperationFailed";
-  run.endOperation(request, type, text, decodeData(type, text), fields.startedAt);
+  run.endOperation(request, type, text, decodeData(type, text), fields);
 }
 
 /** Records a failed attempt: a retry, or the end of the operation. */
@@ -114,7 +155,7 @@ export function failOperation(
   const decision = retryOrFail(failed, request.policy.retry, error);
   if (!decision.retry) return end(run, request, fields, decision.error);
   const text = entryData.operationFailedData(fields, error, decision.delayMs);
-  const dueAt = run.retryOperation(request, text, decision.delayMs, fields.startedAt);
+  const dueAt = run.retryOperation(request, text, decision.delayMs, fields);
   if (dueAt === undefined) return;
   // Not referenced: a long delay must not keep the process of a closed engine alive.
   const again = (): void => attemptOperation(host, run, request, fields.attempt + 1);

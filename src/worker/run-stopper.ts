@@ -1,6 +1,6 @@
 // RunStopper: stops a run that must not continue (rules.A3), and stores the evidence. `resume` continues it with fixed code.
 
-import { encode, RepriseError, type Timers } from "../base/index.ts";
+import { encode, RepriseError, shellWord, type Timers } from "../base/index.ts";
 import { dataWithoutSecrets, emit, isObserved, type RunRecord, type StopWrite, type Store } from "../kernel/index.ts";
 import type { Execution, LogLevel, RecordedJournal, Stop } from "../workflow/index.ts";
 import type { PersistentWrite } from "./released-claims.ts";
@@ -43,12 +43,12 @@ export class RunStopper {
     const { token, record, execution } = run;
     const { loading } = this.#holder;
     this.#holder.releaseMemory(run);
-    loading.begin(record.run);
+    const locating = loading.begin(record.run);
     const again = (recorded: RecordedJournal): Execution => this.#holder.replayRun(run, recorded);
     void locateStall(this.#host, record, execution, again).then(() => {
-      loading.end(record.run);
+      loading.end(record.run, locating);
       if (token === undefined || this.#holder.isStopped()) return;
-      this.stopWith(record, token, run.evidence() ?? "{}", "blocked", execution.stop?.message ?? "");
+      this.stopWith(record, token, evidenceOf(run), "blocked", execution.stop?.message ?? "");
     });
   }
 
@@ -77,6 +77,13 @@ export class RunStopper {
   }
 }
 
+/** The evidence of a run whose code stopped it, stored beside the journal. */
+export function evidenceOf({ execution: { stop }, record }: HotRun): string {
+  if (stop === undefined) return "{}";
+  const { differs: _, ...evidence } = stop;
+  return encode(dataWithoutSecrets({ ...evidence, head: record.head }));
+}
+
 /** The evidence of an error that stops a run; `where`: the node. */
 export function blockedEvidence(
   error: unknown,
@@ -96,7 +103,13 @@ export function submitStop(
   message: string,
 ): void {
   const { run, token, item, status } = write;
-  host.log("error", message, { run: record.id, status });
+  const { id, definition } = record;
+  const reason = message.replace(/\.?$/, ".");
+  host.log("error", `Run ${id} of ${definition} is stopped: ${reason} Next: \`reprise show ${shellWord(id)}\`.`, {
+    run: id,
+    definition,
+    status,
+  });
   host.pump.submit(write).then(
     () => {
       if (isObserved()) emit({ event: "run.stopped", run: record.id, status, message });

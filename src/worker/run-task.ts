@@ -2,6 +2,7 @@
 
 import {
   decode,
+  encode,
   RepriseError,
   toMs,
   type EpochMs,
@@ -13,20 +14,26 @@ import {
   decodeData,
   type Arrival,
   type ClaimedItem,
+  type ExecutionFacts,
+  type FailedExecution,
   type Logger,
   type Policy,
+  type PureStep,
   type TaskBody,
   type TaskScheduledData,
 } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
+import { answerOf, factsWithMemo, type Memos } from "./memos.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
 
 export interface TaskHost {
   readonly limits: PayloadLimits | undefined;
   readonly timers: Timers;
+  readonly workerName: string;
+  readonly memos: Memos;
   now(): EpochMs;
-  readonly logger: (runId: string, step: string) => Logger;
+  readonly logger: (runId: string, step: string) => Required<Logger>;
   /** The attempt has settled; its slot is free. */
   onSettled(item: ClaimedItem): void;
   report(error: unknown): void;
@@ -40,6 +47,7 @@ export interface NextAttempt {
   readonly availableAt: EpochMs;
   readonly attempt: number;
   readonly failures?: string;
+  readonly failed?: FailedExecution;
 }
 
 /** Delay before an item whose payload key is missing is claimed again: another worker, or a restarted one, may have the key. */
@@ -74,6 +82,7 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     return undefined;
   }
   const policy = policyOf(body, scheduled);
+  const startedAt = host.now();
   const context = new Attempt({
     runId: item.runId,
     generation: item.generation,
@@ -81,40 +90,85 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     epoch: scheduled.life ?? 0,
     name: item.name,
     attempt: item.attempt,
+    execution: item.execution,
     timeoutMs: policy.timeout === undefined ? undefined : toMs(policy.timeout),
     timers: host.timers,
     logger: host.logger,
   });
-  context.start(() => body.run(context, scheduled.input), {
-    settled: () => host.onSettled(item),
-    completed: (value) => complete(host, item, value),
-    failed: (error) => fail(host, policy.retry, item, error),
-  });
+  context.start(
+    () => callTask(host, body, item, scheduled.input, context),
+    {
+      settled: () => host.onSettled(item),
+      completed: (value) => complete(host, item, value, factsOf(host, item, startedAt)),
+      failed: (error) => fail(host, policy.retry, item, error, startedAt),
+    },
+    body.pure !== undefined,
+  );
   return context;
 }
 
-function complete(host: TaskHost, item: ClaimedItem, value: unknown): void {
-  let result: string | undefined;
+/** The function is not called if the task is pure and its result is known. */
+function callTask(
+  { memos }: TaskHost,
+  { run, pure }: TaskBody,
+  { name }: ClaimedItem,
+  input: unknown,
+  context: Attempt,
+): unknown {
+  if (pure === undefined) return run(context, input);
+  const step = (): PureStep => ({ kind: "task", name, pure, input: input === undefined ? undefined : encode(input) });
+  return memos.recall(step, context, () => run(context, input));
+}
+
+/** The facts of an execution that ends now. */
+export function factsOf(host: TaskHost, { execution }: ClaimedItem, startedAt: EpochMs): ExecutionFacts {
+  return { execution, worker: host.workerName, startedAt, tookMs: Math.max(0, host.now() - startedAt) };
+}
+
+function complete(host: TaskHost, item: ClaimedItem, value: unknown, ran: ExecutionFacts): void {
+  const answer = answerOf(value);
+  let result = answer.text;
   try {
-    result = entryData.encodeNamed(`The result of task ${item.name}`, value, host.limits);
+    if (answer.reused === undefined)
+      result = entryData.encodeNamed(`The result of task ${item.name}`, answer.value, host.limits);
   } catch (notData) {
-    return end(host, item, notData);
+    return end(host, item, notData, ran);
   }
-  const data = entryData.taskCompletedData(item.attempt, result, item.failures);
-  host.onEnded(item, { type: "TaskCompleted", target: item.item, data });
+  const reused = answer.reused && encode(answer.reused);
+  const data = entryData.taskCompletedData(item.attempt, result, item.failures, reused);
+  const facts = factsWithMemo(ran, answer, result, host.memos.runtime, item.seq);
+  host.onEnded(item, { type: "TaskCompleted", target: item.item, data, ran: facts });
 }
 
-function end(host: TaskHost, item: ClaimedItem, error: unknown): void {
+function end(host: TaskHost, item: ClaimedItem, error: unknown, ran?: ExecutionFacts): void {
   const data = entryData.taskFailedData(item.attempt, error, item.failures);
-  host.onEnded(item, { type: "TaskFailed", target: item.item, data });
+  host.onEnded(item, { type: "TaskFailed", target: item.item, data, ran });
 }
 
-function fail(host: TaskHost, retry: RetryPolicy | undefined, item: ClaimedItem, error: unknown): void {
+function fail(
+  host: TaskHost,
+  retry: RetryPolicy | undefined,
+  item: ClaimedItem,
+  error: unknown,
+  startedAt: EpochMs,
+): void {
   const decision = retryOrFail({ ...item, step: item.item }, retry, error);
-  if (!decision.retry) return end(host, item, decision.error);
-  host.onRetry(item, {
-    availableAt: host.now() + decision.delayMs,
-    attempt: item.attempt + 1,
-    failures: entryData.addFailure(item.failures, error),
-  });
+  if (!decision.retry) return end(host, item, decision.error, factsOf(host, item, startedAt));
+  host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt));
+}
+
+/** The attempt after one that failed. */
+export function nextAttempt(
+  host: TaskHost,
+  { attempt, execution, failures }: ClaimedItem,
+  delayMs: number,
+  error: unknown,
+  startedAt: EpochMs,
+): NextAttempt {
+  return {
+    availableAt: host.now() + delayMs,
+    attempt: attempt + 1,
+    failures: entryData.addFailure(failures, error),
+    failed: { attempt, execution, worker: host.workerName, startedAt, data: entryData.failureData(error) },
+  };
 }

@@ -5,6 +5,7 @@ import type { Arrival, ClaimedItem, Logger, RunNumber } from "../kernel/index.ts
 import type { Attempt } from "./attempt.ts";
 import type { Registry } from "../process/index.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
+import type { Memos } from "./memos.ts";
 import { runTask, type NextAttempt, type TaskHost } from "./run-task.ts";
 
 export interface TaskPoolHost {
@@ -12,8 +13,10 @@ export interface TaskPoolHost {
   readonly timers: Timers;
   readonly slots: ExecutionSlots;
   readonly registry: Registry;
+  readonly workerName: string;
+  readonly memos: Memos;
   now(): EpochMs;
-  logger(runId: string, step: string): Logger;
+  logger(runId: string, step: string): Required<Logger>;
   onEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void;
   onRetry(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void;
   report(error: unknown): void;
@@ -56,6 +59,8 @@ export class TaskPool {
     ofRun.set(item.item, work);
     work.attempt = run({
       timers: host.timers,
+      workerName: host.workerName,
+      memos: host.memos,
       now: () => host.now(),
       logger: (runId, step) => host.logger(runId, step),
       limits: host.limits,

@@ -6,7 +6,7 @@ import { decode, RepriseError } from "../base/index.ts";
 import { emit, isObserved, type Store, type TurnOutcome, type TurnWrite } from "../kernel/index.ts";
 import { callInStep, entryData, type OperationRequest } from "../workflow/index.ts";
 import type { HotRun } from "./hot-run.ts";
-import { failOperation, type OperationHost } from "./run-operation.ts";
+import { failOperation, operationFields, type OperationHost } from "./run-operation.ts";
 
 /** User SQL that waits for its transaction. */
 export interface PendingTransaction {
@@ -37,10 +37,12 @@ export class Transactions {
     const waiting = run.takeTransaction();
     if (waiting === undefined) return;
     const { request, attempt } = waiting;
-    const { command, name, index, input } = request;
+    const { command, name } = request;
     const step = `${run.record.run} ${command}`;
-    const fields = { index, name, input, attempt, startedAt: this.#host.operations.now() };
-    if (isObserved()) emit({ event: "attempt.started", run: run.record.id, step: command, name, attempt: attempt + 1 });
+    const fields = operationFields(request, attempt, this.#host.operations.now());
+    const { execution } = fields;
+    if (isObserved())
+      emit({ event: "attempt.started", run: run.record.id, step: command, name, attempt: attempt + 1, execution });
     if (this.#refused.has(step)) {
       failOperation(this.#host.operations, run, request, fields, this.#refused.get(step));
       this.#refused.delete(step);
@@ -56,7 +58,7 @@ export class Transactions {
           const result = entryData.encodeNamed(`The result of transaction ${name}`, value, run.execution.limits);
           const data = { result: result === undefined ? undefined : decode(result) };
           const text = entryData.operationCompletedData(fields, result);
-          run.endOperation(request, "OperationCompleted", text, data, fields.startedAt);
+          run.endOperation(request, "OperationCompleted", text, data, fields);
           write = run.takeWrite();
           return write;
         },

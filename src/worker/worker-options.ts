@@ -34,6 +34,8 @@ export interface WorkerOptions {
   readonly entryLimit?: number | undefined;
   /** A salt for a new run's first entry, if payloads are encrypted. */
   readonly newSalt?: (() => string) | undefined;
+  /** The runs are copies in memory: their failures are not logged. */
+  readonly isCopy?: boolean;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
   /** A run ended in this process; `last` is its last entry. */
   readonly onEnded: (record: RunRecord, status: EndedRunStatus, last: EndEntry) => void;
@@ -41,6 +43,8 @@ export interface WorkerOptions {
   readonly onCommitted: (record: RunRecord) => void;
   /** A run was stopped, or is no longer held here: waiters must read its status. */
   readonly onUnheld: (record: RunRecord) => void;
+  /** The journal of a run has been replayed; what its code requests from now on is executed. For a debugger. */
+  readonly onLoaded?: (record: RunRecord) => void;
   /** Replaces an operation's function, in tests. */
   readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
   /** Another process changed these runs, or any run. */

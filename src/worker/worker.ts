@@ -12,10 +12,8 @@
 import { CancelledError, type EpochMs } from "../base/index.ts";
 import {
   isScheduled,
-  type Arrival,
   type Claim,
   type DefinitionVersion,
-  type ClaimedItem,
   type EndedRunStatus,
   type EndEntry,
   type HistoryBreak,
@@ -29,15 +27,17 @@ import { Claimer, CLAIM_KINDS, type ClaimerHost } from "./claimer.ts";
 import { OutboxRelay } from "./outbox-relay.ts";
 import { Drain } from "./drain.ts";
 import { FlowRunner } from "./flow-runner.ts";
+import { FailureLog } from "./failure-log.ts";
 import { newFlowChild } from "./flow-child.ts";
 import { mayAcquireLease } from "./released-claims.ts";
 import { HeldRuns } from "./held-runs.ts";
+import { Memos } from "./memos.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 import { PersistentWrites } from "./persistent-writes.ts";
 import { claimDispatch } from "./claim-dispatch.ts";
 import { ItemLeaseCheck } from "./item-lease-check.ts";
 import { WorkerLease } from "./worker-lease.ts";
-import { runOperation, type OperationHost } from "./run-operation.ts";
+import { runOperation, withStub, type OperationHost } from "./run-operation.ts";
 import { childRun, nextRun, Poller, ProcessLog, versionOf } from "../process/index.ts";
 import { requestTurn } from "./graph-nodes.ts";
 import { HELD_LIMIT, EagerClaims } from "./eager-claims.ts";
@@ -49,17 +49,18 @@ import { ScheduleRunner } from "./schedule-runner.ts";
 import { journalLimit, type JournalLimitHost } from "./journal-limit.ts";
 import { ClaimFilter } from "./claim-filter.ts";
 import { ExecutionSlots } from "./execution-slots.ts";
+import { taskOutcomes } from "./task-outcomes.ts";
 import { TaskPool } from "./task-pool.ts";
 import { Transactions } from "./transactions.ts";
 import { WorkMeter } from "./work-meter.ts";
 import type { WorkerOptions } from "./worker-options.ts";
-import type { NextAttempt } from "./run-task.ts";
 
 export class Worker {
   readonly pump: Pump;
   readonly #options: WorkerOptions;
   readonly #store: Store;
   readonly #log: ProcessLog;
+  readonly #failures: FailureLog;
   readonly #filter: ClaimFilter;
   readonly #slots: ExecutionSlots;
   /** Counts the running nodes of graphs; each graph limits its own. */
@@ -91,6 +92,9 @@ export class Worker {
     this.#store = options.store;
     this.#meter = new WorkMeter(options.store.now());
     this.#log = new ProcessLog(options.log, () => options.store.now());
+    this.#failures = new FailureLog(options.isCopy === true ? () => {} : options.log, options.timers, () =>
+      options.store.now(),
+    );
     this.#filter = new ClaimFilter(options.registry, options.queues, options.labels);
     this.#slots = new ExecutionSlots(options.concurrency);
     this.#nodeSlots = new ExecutionSlots(Number.MAX_SAFE_INTEGER);
@@ -105,10 +109,14 @@ export class Worker {
     });
     this.pump = new Pump(store, timers, {
       committed: (run, write, outcome) => {
+        this.#failures.onTurn(run.record, write, outcome);
         this.#runs.onCommitted(run, write, outcome);
         this.#drain.onNodeProgress();
       },
-      wrote: (write, outcome) => this.#meter.note(write, outcome),
+      wrote: (write, outcome) => {
+        this.#meter.note(write, outcome);
+        this.#failures.onWrote(write, outcome);
+      },
       failed: (_runs, writes, error) => this.#onFailed(writes, error),
       transact: (run) => this.#transactions.next(run),
       drained: (run) => (this.#drain.isDraining ? this.#drain.onNodeProgress() : this.#runs.onDrained(run)),
@@ -116,15 +124,23 @@ export class Worker {
       beforeFlush: () => this.#claimer.claim(),
     });
     this.#drain = new Drain({ timers, pump: this.pump, slots: this.#slots, runs: () => this.#runs });
+    const memos = new Memos({ store, timers, runtime: options.runtime, ...this.#log.ofMemos() });
     this.#tasks = new TaskPool({
+      memos,
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       timers,
       slots: this.#slots,
       registry: options.registry,
+      workerName: options.name,
       now: () => store.now(),
       logger: (runId, step) => this.#log.logger(runId, step),
-      onEnded: (item, arrival, wasLocal) => this.#onTaskEnded(item, arrival, wasLocal),
-      onRetry: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
+      ...taskOutcomes({
+        clearSuspect: (item) => this.#quarantine.clear(item),
+        findRun: (run) => this.#runs.find(run),
+        onFailed: (item) => this.#failures.onTaskFailed(item),
+        persist: (write) => this.#persistentWrites.submit(write),
+        dueAt: (at) => this.#poller.dueAt(at),
+      }),
       report: (error) => this.#log.report(error),
       onSlotFreed: () =>
         (this.#claimer.isRequested("items") || this.#claimer.isRequested("messages")) && this.pump.wake(),
@@ -133,9 +149,10 @@ export class Worker {
       timers,
       pump: this.pump,
       isStopped: () => this.#stopped,
-      written: ({ write, run }) => {
+      written: (write) => {
         this.#claimer.onQueueSlotFreed();
-        if (write !== "return-item") this.#runs.arrived(run);
+        if (write.write !== "return-item") this.#runs.arrived(write.run);
+        else if (write.into !== undefined) this.#claimer.request("items");
       },
       report: (error) => this.#log.report(error),
     });
@@ -150,6 +167,7 @@ export class Worker {
       timers,
       slots: this.#slots,
       nodeSlots: this.#nodeSlots,
+      memos,
       now: () => store.now(),
       mayStart: () => !this.#drain.isDraining,
       logger: (runId, step) => this.#log.logger(runId, step),
@@ -159,6 +177,7 @@ export class Worker {
       operations: this.#operationHost,
       committed: (run, write, outcome) => {
         this.#meter.note(write, outcome);
+        this.#failures.onTurn(run.record, write, outcome);
         this.#runs.onCommitted(run, write, outcome);
       },
       evict: (run) => this.#runs.evict(run),
@@ -184,7 +203,13 @@ export class Worker {
       pump: this.pump,
       tasks: this.#tasks,
       claimer: this.#claimer,
-      hotRunHost: { ...this.#hotRunHost, timers, ...journalLimit(options.entryLimit, options.log) },
+      hotRunHost: {
+        ...this.#hotRunHost,
+        workerName: options.name,
+        runtime: options.runtime,
+        timers,
+        ...journalLimit(options.entryLimit, options.log),
+      },
       dueAt: (at) => this.#poller.dueAt(at),
       restart: () => this.#restart.run(),
       persist: (write) => this.#persistentWrites.submit(write),
@@ -196,9 +221,7 @@ export class Worker {
       report: (error) => this.#log.report(error),
     });
     this.#flows = new FlowRunner({
-      store,
-      timers,
-      registry: options.registry,
+      ...options,
       pump: this.pump,
       slots: this.#slots,
       tasks: this.#tasks,
@@ -213,9 +236,10 @@ export class Worker {
       persist: (write) => this.#persistentWrites.submit(write),
       clearSuspect: (item) => this.#quarantine.clear(item),
       onEnded: (record, status, last) => this.#onEnded(record, status, last),
-      onCommitted: options.onCommitted,
-      onUnheld: options.onUnheld,
-      log: options.log,
+      onCommitted: (record, write) => {
+        this.#failures.onNodes(record, write);
+        options.onCommitted(record);
+      },
       report: (error) => this.#log.report(error),
     });
     this.#schedules = new ScheduleRunner({
@@ -341,8 +365,9 @@ export class Worker {
     };
   }
 
-  readonly #hotRunHost: Omit<HotRunHost, "timers" | keyof JournalLimitHost> = {
+  readonly #hotRunHost: Omit<HotRunHost, "timers" | "workerName" | "runtime" | keyof JournalLimitHost> = {
     now: () => this.#store.now(),
+    onInputChanged: (run, command, message) => this.#log.inputChanged(run, command, message),
     pauseRun: (run, evidence) => this.#runs.control.pauseFromCode(run, evidence),
     claimTask: (name, slot) => this.#eagerClaims.claimTask(name, slot),
     releaseTaskSlot: () => this.#slots.release(),
@@ -358,12 +383,8 @@ export class Worker {
       const claim = this.#claimer.isRequested("turns") ? undefined : this.claimEagerly({ name: definition, version });
       return { version, started, runtime, ...(claim && { claim }) };
     },
-    runOperation: (run, request) => {
-      const stub = request.isNode === true ? undefined : this.#options.stubOperation?.(request.name);
-      const stubbed =
-        stub === undefined ? request : { ...request, call: (_op: unknown, input: unknown) => stub(input) };
-      runOperation(this.#operationHost, run, stubbed);
-    },
+    runOperation: (run, request) =>
+      runOperation(this.#operationHost, run, withStub(request, this.#options.stubOperation)),
     requestTurn: ({ record }) =>
       void this.pump.submit(requestTurn(record)).then(
         () => this.#runs.arrived(record.run),
@@ -377,6 +398,7 @@ export class Worker {
   // ── outcomes ──
 
   #onEnded(record: RunRecord, status: EndedRunStatus, last: EndEntry): void {
+    this.#failures.onEnded(record, last);
     // The schedule may have queued its next run behind this one.
     if (record.tags.length > 0 && isScheduled(record.tags)) this.#schedules.poll();
     this.#options.onEnded(record, status, last);
@@ -399,22 +421,6 @@ export class Worker {
     this.#options.onChanged(undefined);
   }
 
-  #onTaskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
-    this.#quarantine.clear(`${item.run} ${item.item}`);
-    const hot = this.#runs.find(item.run);
-    if (hot?.acceptsResults === true) return hot.endTask(item, arrival, wasLocal);
-    const { run, token, slot } = item;
-    this.#persistentWrites.submit({ write: "end-item", run, item: item.item, token, ...(slot && { slot }), arrival });
-  }
-
-  #onTaskFailed(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void {
-    const { run, item: name, token, slot } = item;
-    this.#quarantine.clear(`${run} ${name}`);
-    if (wasLocal) this.#runs.find(run)?.onLocalTaskGone();
-    this.#persistentWrites.submit({ write: "return-item", run, item: name, token, ...(slot && { slot }), ...next });
-    this.#poller.dueAt(next.availableAt);
-  }
-
   readonly #onChanged = (notice: ChangeNotice | undefined): void => {
     if (notice !== undefined) this.#claimer.onNotice(notice);
     else if (this.pump.pollsSeparately) this.#claimer.requestAll();
@@ -431,6 +437,7 @@ export class Worker {
   /** worker.R2. False when user functions were still running after `graceMs`. */
   async drain(graceMs: number): Promise<boolean> {
     const finished = await this.#drain.run(graceMs);
+    this.#failures.flush();
     this.#stop();
     if (this.#options.works) await this.#lease.release();
     return finished;
@@ -476,7 +483,6 @@ export class Worker {
   crash(): void {
     this.#stop();
     this.#poller.stop();
-    this.#lease.stop();
   }
 
   #stop(): void {

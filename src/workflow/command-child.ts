@@ -11,6 +11,7 @@ import { never, rejected } from "./refusals.ts";
 import { nodeOfCaller } from "./scope.ts";
 
 export interface RequestedChild {
+  /** The recorded id, if the journal has the child: messages go to the run that was started. */
   readonly id: string;
   readonly promise: Promise<unknown>;
   readonly definition: Definition;
@@ -27,14 +28,11 @@ export function requestChild(
   input: unknown,
   options: ChildOptions,
 ): RequestedChild {
-  const { identity, host, refusal } = execution;
-  const sequence = execution.commands.peekNext("ChildWorkflow", nodeOfCaller());
-  const epoch = execution.epochOf(execution.commands.issued);
-  const path = epoch === 0 ? sequence : stepPath(String(sequence), epoch);
-  const id = options.id ?? digestOf("reprise/child/v1", identity.id, identity.generation, path).slice(0, 32);
+  const { host, refusal } = execution;
+  const id = childIdOf(execution, options.id);
   const isDetached = options.detached === true;
-  const child = (promise: Promise<unknown>, command?: string): RequestedChild => ({
-    id,
+  const child = (promise: Promise<unknown>, command?: string, recordedId = id): RequestedChild => ({
+    id: recordedId,
     promise,
     definition,
     isDetached,
@@ -45,7 +43,11 @@ export function requestChild(
   const accepted = host.acceptChild(definition, input);
   const text = encodeInput(accepted === undefined ? input : accepted.input, execution.limits);
   const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
-  const fields = { childExecutionName: definition.name, childWorkflowKind: definition.kind };
+  const fields = {
+    childExecutionName: definition.name,
+    childWorkflowKind: definition.kind,
+    childExecutionId: id,
+  };
   const compare = compareInput("child workflow", input);
   const command = execution.issueCommand("ChildWorkflow", "ScheduleChildWorkflow", fields, compare);
   if (command === undefined) return child(never());
@@ -56,7 +58,6 @@ export function requestChild(
     }
     const data = childInitiatedData({
       index: command.index,
-      childExecutionId: id,
       ...fields,
       input: text,
       given,
@@ -77,8 +78,39 @@ export function requestChild(
     } as const;
     execution.requests.push(request);
   }
-  if (isDetached) return child(rejected(detachedError(id)), command.id);
-  return child(execution.open("ChildWorkflow", command.id, id, false), command.id);
+  // Another id only in a lenient replay, which notes the difference.
+  const recordedId = (command.known ? execution.commands.findRecordedChild(command.id) : undefined) ?? id;
+  if (isDetached) return child(rejected(detachedError(recordedId)), command.id, recordedId);
+  return child(execution.open("ChildWorkflow", command.id, recordedId, false), command.id, recordedId);
+}
+
+/**
+ * fork.F5. The children that a fork shares keep their ids. Those it starts have ids of their own, also where the code names
+ * them: the origin may have started a run with that name.
+ */
+function childIdOf(execution: Execution, named: string | undefined): string {
+  const { commands, identity } = execution;
+  const sequence = commands.peekNext("ChildWorkflow", nodeOfCaller());
+  if (!commands.isFork) return named ?? defaultChildId(execution, sequence);
+  const shared = commands.findSharedChild(`ChildWorkflow(${sequence})`);
+  if (shared !== undefined) return shared;
+  if (named === undefined) return defaultChildId(execution, sequence);
+  return `${named}~${digestOf("reprise/fork-child/v1", identity.id).slice(0, 8)}`;
+}
+
+/** The id of a child that has none of its own: derived from the run and the command. */
+function defaultChildId(execution: Execution, sequence: number | string): string {
+  const { commands, identity } = execution;
+  const idIn = (epoch: number): string => {
+    const path = epoch === 0 ? sequence : stepPath(String(sequence), epoch);
+    return digestOf("reprise/child/v1", identity.id, identity.generation, path).slice(0, 32);
+  };
+  const recorded = commands.findRecordedChild(typeof sequence === "string" ? sequence : `ChildWorkflow(${sequence})`);
+  // Per type, code may request its commands in another order. In a retried run this command then has an index of another
+  // epoch (retry-record.V3), but it is the same child.
+  if (recorded !== undefined)
+    for (let epoch = 0; epoch <= execution.epochs.last; epoch += 1) if (idIn(epoch) === recorded) return recorded;
+  return idIn(execution.epochs.of(commands.issued));
 }
 
 function detachedError(child: string): RepriseError {

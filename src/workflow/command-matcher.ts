@@ -6,26 +6,25 @@
 // command-matcher.D3. Without a journal there is nothing to compare: a command only gets its identity.
 // command-matcher.D4. The input of a command that a graph's node requests is always compared: a request never gets the answer
 //   to another request.
+// command-matcher.D5. Where the mode does not compare inputs strictly, an input that differs is noted. A recorded result
+//   stays the result.
+// command-matcher.D6. Inputs that a fork shares with its origin are not compared: they may contain the id of the origin.
 
 import { digest, encode } from "../base/index.ts";
-import {
-  commandSequenceOf,
-  isInNode,
-  nodeItemOf,
-  type CommandType,
-  type DecodedEntry,
-  type EntryFields,
-  type EntryType,
-} from "../kernel/index.ts";
+import { commandSequenceOf, isInNode, type CommandType, type EntryFields, type EntryType } from "../kernel/index.ts";
+import { compareMessage, newTooEarly, otherInput, otherRequest, type InputMismatch } from "./command-mismatches.ts";
 import type { Determinism } from "./context.ts";
 import { encodeInput } from "./entry-data.ts";
 import {
   childMessageKey,
+  type CancelEntry,
+  inputChangeKey,
   type ChildMessageEntry,
   type CommandEntry,
   type FailedAttempt,
   type RecordedJournal,
 } from "./recorded-journal.ts";
+import type { OpeningEntry } from "./open-commands.ts";
 import type { NodeScope } from "./scope.ts";
 import { compareFields, type CommandName, type Mismatch } from "./validation-matrix.ts";
 
@@ -36,6 +35,8 @@ export interface IssuedCommand {
   readonly known: boolean;
   /** Its last failed attempt, when the journal has no end of it. */
   readonly retried: FailedAttempt | undefined;
+  /** fork.F5. Its entry in the history that a fork shares, if that has no answer to it. */
+  readonly reopened?: OpeningEntry | undefined;
 }
 
 /** A difference between code and journal. */
@@ -46,16 +47,18 @@ export interface Violation extends Mismatch {
   readonly advice?: string;
 }
 
-export type RecordedCommand = CommandEntry | FailedAttempt | ChildMessageEntry | DecodedEntry<"TimerCancelled">;
+export type RecordedCommand = CommandEntry | FailedAttempt | ChildMessageEntry | CancelEntry;
 
-/** `what`: "task input". */
-interface InputMismatch {
+/** An input that differs from the recorded one and does not stop the run (command-matcher.D5). */
+export interface InputChange extends Violation {
   readonly what: string;
-  readonly expected: unknown;
-  readonly actual: unknown;
+  /** Digest of what the code passes; undefined if it passes nothing. */
+  readonly given: string | undefined;
+  /** The journal already has an entry about it. */
+  readonly isNoted: boolean;
 }
 
-/** What strict mode compares beyond the matrix. */
+/** What strict mode compares beyond the matrix. In other modes, a difference is an `InputChange`. */
 export type StrictCheck = (recorded: RecordedCommand) => InputMismatch | undefined;
 
 /** `inputs`: the input of each command, in any order, as in a graph's replay. */
@@ -65,27 +68,20 @@ export function isViolation(found: IssuedCommand | Violation): found is Violatio
   return "message" in found;
 }
 
-const ENTRY_OF: Readonly<Record<CommandType, EntryType>> = {
-  Task: "TaskScheduled",
-  ChildWorkflow: "ChildWorkflowInitiated",
-  Timer: "TimerStarted",
-  Operation: "OperationCompleted",
-  Promise: "PromiseCreated",
-  State: "StateSet",
-  Message: "MessageSent",
-  Node: "NodeCompleted",
-};
-
 /** Shared by runs without a recorded journal. Entries are only ever removed. */
 const NOTHING = new Map<string, RecordedCommand>();
 
 export class CommandMatcher {
   readonly strict: boolean;
+  /** fork.F5 */
+  readonly isFork: boolean;
   readonly #comparesInputs: boolean;
   /** True: a lenient replay notes the difference and uses the recorded result. */
   readonly #tolerates: ((found: Violation) => boolean) | undefined;
+  /** command-matcher.D5 */
+  readonly #noteInput: ((found: InputChange) => void) | undefined;
   #recorded: RecordedJournal | undefined;
-  /** Recorded commands that the code has not requested yet. Timer cancels and child messages have their own keys. */
+  /** Recorded commands that the code has not requested yet. Cancels and child messages have their own keys. */
   readonly #unmatched: Map<string, RecordedCommand>;
   readonly #counts: Record<CommandType, number> = {
     Task: 0,
@@ -93,23 +89,32 @@ export class CommandMatcher {
     Timer: 0,
     Operation: 0,
     Promise: 0,
+    Settle: 0,
     State: 0,
     Message: 0,
     Node: 0,
   };
   #index = 0;
+  #takenIndexes: ReadonlySet<number> | undefined;
   #last: string | undefined;
 
-  constructor(recorded: RecordedJournal, comparison: Comparison, tolerates?: (found: Violation) => boolean) {
+  constructor(
+    recorded: RecordedJournal,
+    comparison: Comparison,
+    tolerates?: (found: Violation) => boolean,
+    noteInput?: (found: InputChange) => void,
+  ) {
     this.strict = comparison === "strict";
+    this.isFork = recorded.shared !== undefined;
     this.#comparesInputs = comparison !== "per-type";
     this.#tolerates = tolerates;
+    this.#noteInput = noteInput;
     this.#recorded = recorded;
     this.#unmatched =
       recorded.lastIndex < 0 && recorded.byCommand.size === 0
         ? NOTHING
         : new Map<string, RecordedCommand>(recorded.byCommand);
-    for (const [id, entry] of recorded.timerCancels) this.#unmatched.set(cancelOf(id), entry);
+    for (const [id, entry] of recorded.cancels) this.#unmatched.set(cancelOf(id), entry);
     for (const [key, entry] of recorded.childMessages) this.#unmatched.set(key, entry);
   }
 
@@ -146,11 +151,16 @@ export class CommandMatcher {
     return this.#unmatched.has(id);
   }
 
-  /** Canceling it has no effect: it fired, or the cancel of the run closed it. */
-  isTimerClosed(id: string, shielded: boolean): boolean {
-    if (this.#recorded === undefined) return false;
-    const { firedTimers, cancelledTimers } = this.#recorded;
-    return firedTimers.has(id) || (!shielded && cancelledTimers.has(id));
+  /** Canceling this timer or task has no effect: it has ended, or the cancel of the run closed it. */
+  isClosed(id: string, survivesCancel: boolean): boolean {
+    if (this.#recorded === undefined || this.isCancelUnmatched(id)) return false;
+    const { ended, cancelledByRun } = this.#recorded;
+    return ended.has(id) || (!survivesCancel && cancelledByRun.has(id));
+  }
+
+  /** The journal has the cancel of this timer or task, and the code has not requested it yet. */
+  isCancelUnmatched(id: string): boolean {
+    return this.#unmatched.has(cancelOf(id));
   }
 
   /** command-matcher.D3. Keeps the journal while there is something left to compare. */
@@ -192,29 +202,48 @@ export class CommandMatcher {
     if (journal === undefined) return { id, index, known: false, retried: undefined };
     const retried = journal.failedAttempts.get(id);
     const recorded = journal.byCommand.get(id) ?? retried;
+    const reopened = journal.shared?.reopened.get(id);
+    if (recorded === undefined && reopened !== undefined) return reopen(name, index, fields, reopened);
     if (recorded === undefined) {
-      const isEarly = this.strict && type !== "Operation" && index < journal.lastIndex;
+      // An operation has no entry before it ends, so it may be new below the last index, but not in the place of another command.
+      const isEarly =
+        this.strict &&
+        (type === "Operation" ? node === undefined && this.#isTaken(journal, index) : index < journal.lastIndex);
       return isEarly ? newTooEarly(type, id, index, fields, journal.lastIndex) : { id, index, known: false, retried };
     }
     this.#unmatched.delete(id);
+    // command-matcher.D6
+    const compare = recorded.seq < 1 ? undefined : strictly;
     const mismatch =
       compareFields(name, id, fields, recorded) ??
-      this.#compareStrictly(id, index, recorded, strictly) ??
-      this.#compareInNode(id, type, recorded, strictly, node);
+      this.#compareStrictly(id, index, recorded, compare) ??
+      this.#compareInNode(id, type, recorded, compare, node);
     const found = mismatch && { ...mismatch, where: id, seq: recorded.seq };
     if (found !== undefined && this.#tolerates?.(found) !== true) return found;
+    if (node === undefined) this.#noteChange(id, journal, recorded, compare, id);
     return { id, index, known: recorded !== retried, retried };
   }
 
-  /** The cancel of a timer: a separate command with the timer's id. */
-  issueTimerCancel(id: string, timerId: string): IssuedCommand | Violation {
+  /** Whether the journal has another command at this index. */
+  #isTaken({ byCommand, cancels, childMessages, lastIndex }: RecordedJournal, index: number): boolean {
+    if (index > lastIndex) return false;
+    this.#takenIndexes ??= new Set(
+      [...byCommand.values(), ...cancels.values(), ...childMessages.values()].map(
+        ({ data }) => (data as { readonly index?: number }).index ?? -1,
+      ),
+    );
+    return this.#takenIndexes.has(index);
+  }
+
+  /** The cancel of a timer or a task: a separate command with the id of what it cancels. */
+  issueCancel(id: string, name: CommandName, fields: EntryFields, strictly?: StrictCheck): IssuedCommand | Violation {
     const index = this.#index++;
-    const recorded = this.#recorded?.timerCancels.get(id);
+    const recorded = this.#recorded?.cancels.get(id);
     if (recorded === undefined) return { id, index, known: false, retried: undefined };
     this.#unmatched.delete(cancelOf(id));
-    const mismatch =
-      compareFields("CancelTimer", id, { timerId }, recorded) ?? this.#compareStrictly(id, index, recorded, undefined);
-    if (mismatch !== undefined) return { ...mismatch, where: id, seq: recorded.seq };
+    const mismatch = compareFields(name, id, fields, recorded) ?? this.#compareStrictly(id, index, recorded, strictly);
+    const found = mismatch && { ...mismatch, where: id, seq: recorded.seq };
+    if (found !== undefined && this.#tolerates?.(found) !== true) return found;
     return { id, index, known: true, retried: undefined };
   }
 
@@ -228,10 +257,13 @@ export class CommandMatcher {
   ): IssuedCommand | Violation {
     const index = this.#index++;
     const key = childMessageKey(child, n);
-    const recorded = this.#recorded?.childMessages.get(key);
-    if (recorded === undefined) {
-      const lastIndex = this.#recorded?.lastIndex ?? -1;
-      if (this.strict && index < lastIndex) return newTooEarly("ChildWorkflow", key, index, fields, lastIndex, type);
+    const journal = this.#recorded;
+    const recorded = journal?.childMessages.get(key);
+    if (journal === undefined || recorded === undefined) {
+      const lastIndex = journal?.lastIndex ?? -1;
+      const isSentAgain = journal?.shared?.reopened.has(child) === true;
+      if (this.strict && index < lastIndex && !isSentAgain)
+        return newTooEarly("ChildWorkflow", key, index, fields, lastIndex, type);
       return { id: child, index, known: false, retried: undefined };
     }
     this.#unmatched.delete(key);
@@ -239,7 +271,19 @@ export class CommandMatcher {
       compareMessage(key, type, fields, recorded) ?? this.#compareStrictly(key, index, recorded, strictly);
     const found = mismatch && { ...mismatch, where: child, seq: recorded.seq };
     if (found !== undefined && this.#tolerates?.(found) !== true) return found;
+    this.#noteChange(key, journal, recorded, strictly, child);
     return { id: child, index, known: true, retried: undefined };
+  }
+
+  /** The id of the child that the journal recorded for a command. */
+  findRecordedChild(command: string): string | undefined {
+    const recorded = this.#recorded?.byCommand.get(command);
+    return recorded?.type === "ChildWorkflowInitiated" ? recorded.data.childExecutionId : undefined;
+  }
+
+  /** fork.F5. The same, if the fork shares the child with its origin. */
+  findSharedChild(command: string): string | undefined {
+    return (this.#recorded?.byCommand.get(command)?.seq ?? 1) < 1 ? this.findRecordedChild(command) : undefined;
   }
 
   /** The recorded answer to an update. */
@@ -263,13 +307,23 @@ export class CommandMatcher {
         actual,
       };
     const found = strictly?.(recorded);
-    if (found === undefined) return undefined;
-    const { what, expected, actual: then } = found;
-    return {
-      message: `the journal recorded another ${what} than the code now passes (at ${id})`,
-      expected,
-      actual: then,
-    };
+    return found && otherInput(id, found);
+  }
+
+  /** command-matcher.D5. `where`: the command; `key` also tells the messages to a child apart. */
+  #noteChange(
+    key: string,
+    { inputChanges }: RecordedJournal,
+    recorded: RecordedCommand,
+    strictly: StrictCheck | undefined,
+    where: string,
+  ): void {
+    if (this.#comparesInputs || this.#noteInput === undefined) return;
+    const found = strictly?.(recorded);
+    if (found === undefined) return;
+    const given = found.expected === undefined ? undefined : digest(encode(found.expected));
+    const isNoted = inputChanges.has(inputChangeKey(where, found.what, given));
+    this.#noteInput({ ...otherInput(key, found), where, seq: recorded.seq, what: found.what, given, isNoted });
   }
 
   /** command-matcher.D4. Only the port of a promise is compared: what it shows, and its timeout, may change. */
@@ -283,6 +337,20 @@ export class CommandMatcher {
     if (node === undefined || this.#comparesInputs || type === "Promise") return undefined;
     const found = strictly?.(recorded);
     return found && otherRequest(id, node, found.expected, found.actual);
+  }
+
+  /** The recorded cancel that the code has not requested, of something it waits for. */
+  findUnrequestedCancel(id: string): Violation | undefined {
+    const recorded = this.#unmatched.get(cancelOf(id));
+    // A task that finishes after its cancel settles anyway.
+    if (recorded === undefined || recorded.type === "TaskCancelRequested") return undefined;
+    return {
+      message: `the journal recorded '${recorded.type}'; the code now waits without requesting it (at ${id})`,
+      expected: undefined,
+      actual: recorded.type,
+      where: id,
+      seq: recorded.seq,
+    };
   }
 
   /** Recorded commands that the code did not request. */
@@ -306,6 +374,13 @@ export class CommandMatcher {
     );
   }
 
+  /** Recorded promises that the code has not requested again, except shielded ones: a cancel closes them. */
+  unrequestedPromises(): readonly string[] {
+    return [...this.#unmatched.values()].flatMap(({ type, command, data }) =>
+      type === "PromiseCreated" && data.receives === undefined && data.shielded !== true ? [command] : [],
+    );
+  }
+
   /** The seq of a recorded delivery. */
   findDelivery(type: EntryType, command: string): number | undefined {
     return this.#recorded?.deliveries.find((entry) => entry.type === type && entry.command === command)?.seq;
@@ -322,42 +397,24 @@ function nextIn(node: NodeScope, type: CommandType): string {
   return id;
 }
 
-function cancelOf(id: string): string {
-  return `${id} cancel`;
-}
-
-function compareMessage(
-  key: string,
-  type: EntryType,
-  fields: EntryFields,
-  recorded: ChildMessageEntry,
-): Mismatch | undefined {
-  const data: EntryFields = { ...recorded.data };
-  const expected = [type, ...Object.values(fields)].join(" ");
-  const actual = [recorded.type, ...Object.keys(fields).map((field) => String(data[field]))].join(" ");
-  if (expected === actual) return undefined;
-  return {
-    message: `the journal recorded message '${actual}' to the child; the code now sends '${expected}' (at ${key})`,
-    expected,
-    actual,
-  };
-}
-
-function newTooEarly(
-  type: CommandType,
-  id: string,
+/** fork.F5. Its answer is not shared, so the fork requests it as its own; a child gets another id. */
+function reopen(
+  name: CommandName,
   index: number,
   fields: EntryFields,
-  lastIndex: number,
-  entry: EntryType = ENTRY_OF[type],
-): Violation {
-  return {
-    message: `the journal recorded no '${entry}' before index ${lastIndex}; the code now requests one at index ${index} (at ${id})`,
-    expected: `command ${index}: ${id} ${JSON.stringify(fields)}`,
-    actual: `the journal's last command is ${lastIndex}`,
-    where: id,
-    seq: undefined,
-  };
+  reopened: OpeningEntry,
+): IssuedCommand | Violation {
+  const { command: id, data, seq } = reopened;
+  const { childExecutionId } = data as { readonly childExecutionId?: string };
+  const compared = childExecutionId === undefined ? fields : { ...fields, childExecutionId };
+  const mismatch = compareFields(name, id, compared, reopened);
+  return mismatch === undefined
+    ? { id, index, known: false, retried: undefined, reopened }
+    : { ...mismatch, where: id, seq };
+}
+
+function cancelOf(id: string): string {
+  return `${id} cancel`;
 }
 
 /** The journal has the completion of a command that the code has not requested yet. */
@@ -368,21 +425,6 @@ export function requestedTooLate(command: string): Violation {
     actual: "after its completion",
     where: command,
     seq: undefined,
-  };
-}
-
-function otherRequest(
-  id: string,
-  { command, name }: NodeScope,
-  expected: unknown,
-  actual: unknown,
-): Mismatch & Pick<Violation, "advice"> {
-  const step = nodeItemOf(command)!.step;
-  return {
-    message: `the journal recorded another request of node '${name}' in step ${step} than its code now makes (at ${id}). A node's requests must follow from its state, its item, the answers it received, ctx.now, ctx.random and ctx.uuid`,
-    expected,
-    actual,
-    advice: `Restore the code, or fork the run from step ${step - 1}, which runs step ${step} again.`,
   };
 }
 

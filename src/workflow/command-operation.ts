@@ -1,9 +1,10 @@
 // ctx.run: a call whose result the journal keeps. ctx.tx: the same for the user's SQL.
 
-import { encode } from "../base/index.ts";
+import { decode, encode } from "../base/index.ts";
 import type { Database, Policy } from "../kernel/index.ts";
 import type { OperationRequest } from "./command-request.ts";
 import { compareInput, type IssuedCommand } from "./command-matcher.ts";
+import type { InputOperationOptions } from "./context.ts";
 import type { Execution } from "./execution.ts";
 import { never, rejected } from "./refusals.ts";
 import type { StepUndo } from "./undo.ts";
@@ -13,7 +14,7 @@ export function requestOperation(
   name: string,
   input: { readonly value: unknown } | undefined,
   call: OperationRequest["call"],
-  policy: Policy,
+  policy: Policy & Pick<InputOperationOptions, "pure">,
   undo?: StepUndo,
   database?: Database<unknown>,
 ): Promise<unknown> {
@@ -24,7 +25,12 @@ export function requestOperation(
   const command = execution.issueCommand("Operation", "RecordOperation", { operationName: name }, compare);
   if (command === undefined) return never();
   if (!command.known) execution.requests.push(operationRequest(execution, command, name, text, call, policy, database));
-  else execution.host.onRecordedCall?.(command.id, name, database === undefined ? call : undefined, input?.value);
+  else {
+    execution.host.onRecordedCall?.(command.id, name, database === undefined ? call : undefined, input?.value);
+    const { pure } = policy;
+    if (pure !== undefined)
+      execution.host.onPureCall?.({ command: command.id, name, pure, call: (op) => call(op, text && decode(text)) });
+  }
   return execution.open("Operation", command.id, name, false, undo);
 }
 
@@ -34,7 +40,7 @@ function operationRequest(
   name: string,
   input: string | undefined,
   call: OperationRequest["call"],
-  policy: Policy,
+  policy: Policy & Pick<InputOperationOptions, "pure">,
   database: Database<unknown> | undefined,
 ): OperationRequest {
   return {
@@ -46,8 +52,10 @@ function operationRequest(
     call,
     database,
     policy,
-    epoch: execution.epochOf(index),
+    pure: policy.pure,
+    epoch: execution.epochs.of(index),
     attempt: retried === undefined ? 0 : (retried.data.attempt ?? 0) + 1,
     dueAt: retried === undefined ? undefined : retried.at + retried.data.delay,
+    lostTurns: execution.lostTurns.countNow(id, index),
   };
 }

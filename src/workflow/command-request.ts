@@ -1,7 +1,7 @@
 // Command requests: what the code has requested and the journal does not have yet. The worker turns them into entries and work.
 
 import type { EpochMs, RepriseError } from "../base/index.ts";
-import type { AnyTask, Arrival, Database, Definition, QueueSlot, Policy } from "../kernel/index.ts";
+import type { AnyTask, Arrival, Database, Definition, QueueSlot, Policy, SentSettlement } from "../kernel/index.ts";
 import type { OperationContext } from "./context.ts";
 
 interface RecordedRequest {
@@ -30,13 +30,30 @@ export interface TimerRequest extends RecordedRequest {
   readonly kind: "timer";
   /** Counted from the time of the entry, or a moment. */
   readonly due: { readonly afterMs: number } | { readonly at: EpochMs };
+  /** fork.F5. Since when it runs in the origin: the fork keeps its due time. */
+  readonly since?: EpochMs | undefined;
 }
 export interface CancelTimerRequest extends RecordedRequest {
   readonly kind: "cancel-timer";
 }
+/** The cancel of one task. */
+export interface CancelTaskRequest extends RecordedRequest {
+  readonly kind: "cancel-task";
+  /** `TaskCancelled`: its item is dropped and its function aborted. `TaskCancelRequested`: it finishes first (undo.U5). */
+  readonly type: "TaskCancelled" | "TaskCancelRequested";
+}
+interface OpenPromiseRequest {
+  readonly promiseId: string;
+  readonly name: string;
+  readonly key: string | undefined;
+}
 export interface PromiseRequest extends RecordedRequest {
   readonly kind: "promise";
   readonly timeoutMs: number | undefined;
+  /** fork.F5. Since when the origin waits for it: the fork keeps its timeout. */
+  readonly since?: EpochMs | undefined;
+  /** Set for a promise that is open; not for a wait for signals. */
+  readonly open?: OpenPromiseRequest | undefined;
 }
 export interface StateRequest extends RecordedRequest {
   readonly kind: "state";
@@ -60,10 +77,20 @@ export interface PatchRequest {
   readonly command: "";
   readonly data: string;
 }
+/** A replay passed another input than the recorded one. */
+export interface InputChangeRequest extends RecordedRequest {
+  readonly kind: "input-change";
+  readonly message: string;
+}
 /** The answer to an update. */
 export interface AnswerRequest extends RecordedRequest {
   readonly kind: "answer";
   readonly type: "UpdateCompleted" | "UpdateFailed";
+}
+/** A promise of another run, settled by the commit of its entry. */
+export interface SettleRequest extends RecordedRequest {
+  readonly kind: "settle";
+  readonly settlement: SentSettlement;
 }
 /** A message to a child, sent by the commit of its entry. */
 export interface ChildMessageRequest extends RecordedRequest {
@@ -84,13 +111,21 @@ export interface OperationRequest {
   /** Set for `ctx.tx`: `call` gets a handle on this database instead. */
   readonly database: Database<unknown> | undefined;
   readonly policy: Policy;
+  /** The version of its function, if its result depends on its input alone. */
+  readonly pure?: string | undefined;
   /** retry-record.V3 */
   readonly epoch: number;
   /** A node of a graph: recorded as such, and it may wait for messages while no worker holds the run. */
   readonly isNode?: boolean;
+  /** False: a node that calls services outside of `ctx` (rules.G8). */
+  readonly isRecordable?: boolean;
   /** The number of failed attempts, and when the next one is due. */
   readonly attempt: number;
   readonly dueAt: EpochMs | undefined;
+  /** attempts.X1. How many turns were lost since the code requested it: their holders may have called it. */
+  readonly lostTurns: number;
+  /** A node that was requested while the journal was replayed. */
+  readonly isReplayed?: boolean;
 }
 
 /** The checkpoint of a graph's completed step; goes into the commit of the step's last result, or into the next one. */
@@ -137,11 +172,14 @@ export type CommandRequest =
   | ChildRequest
   | TimerRequest
   | CancelTimerRequest
+  | CancelTaskRequest
   | PromiseRequest
   | StateRequest
   | PatchRequest
+  | InputChangeRequest
   | EmitRequest
   | SendRequest
   | OperationRequest
   | AnswerRequest
-  | ChildMessageRequest;
+  | ChildMessageRequest
+  | SettleRequest;

@@ -10,7 +10,7 @@ export function setState(execution: Execution, key: string, value: unknown): voi
   const command = execution.issueCommand("State", "SetState", { key }, (recorded) => {
     if (recorded.type !== "StateSet") return undefined;
     const actual = encode(recorded.data.value);
-    return text === actual ? undefined : { what: "state value", expected: text, actual };
+    return text === actual ? undefined : { what: "state value", expected: text, actual, differs: "value" };
   });
   if (command === undefined) return;
   execution.state.set(key, text);

@@ -1,6 +1,9 @@
 // ctx.sleep and ctx.sleepUntil: timers that the code can cancel.
+//
+// command-timer.I1. The id of a timer belongs to one open timer at a time, so that it says which one a run waits for. The
+//   command (`Timer(2)`) identifies the timer: a loop may use its id again once the timer has ended.
 
-import { CancelledError } from "../base/index.ts";
+import { CancelledError, RepriseError } from "../base/index.ts";
 import { isViolation } from "./command-matcher.ts";
 import { timerCancelledData, timerStartedData } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
@@ -11,29 +14,56 @@ export interface RequestedTimer {
   cancel(): void;
 }
 
-export function requestTimer(execution: Execution, timerId: "sleep" | "sleepUntil", ms: number): RequestedTimer {
+/** `ms`: for `sleep` a duration, for `sleepUntil` a moment. */
+export function requestTimer(
+  execution: Execution,
+  call: "sleep" | "sleepUntil",
+  ms: number,
+  id: string | undefined,
+): RequestedTimer {
   const { refusal } = execution;
   if (refusal !== undefined) return { promise: rejected(refusal), cancel: ignore };
-  const command = execution.issueCommand("Timer", "StartTimer", { timerId }, ({ type, data }) =>
-    type === "TimerStarted" && timerId === data.timerId && ms !== data.ms
-      ? { what: "timer duration", expected: ms, actual: data.ms }
-      : undefined,
-  );
+  if (id !== undefined) refuseOpenId(execution, id);
+  const timerId = id ?? call;
+  const until = id !== undefined && call === "sleepUntil" ? true : undefined;
+  const command = execution.issueCommand("Timer", "StartTimer", { timerId }, ({ type, data }) => {
+    if (type !== "TimerStarted" || timerId !== data.timerId) return undefined;
+    if (until !== data.until)
+      return {
+        what: "kind of timer",
+        expected: call,
+        actual: data.until ? "sleepUntil" : "sleep",
+        differs: "command",
+      };
+    return ms === data.ms ? undefined : { what: "timer duration", expected: ms, actual: data.ms };
+  });
   if (command === undefined) return { promise: never(), cancel: ignore };
+  if (id !== undefined) (execution.timers ??= new Map()).set(id, command.id);
   if (!command.known) {
-    const data = timerStartedData(command.index, timerId, ms, execution.isShielded);
-    const due = timerId === "sleep" ? { afterMs: ms } : { at: ms };
-    execution.requests.push({ kind: "timer", command: command.id, data, due });
+    const { index } = command;
+    const data = timerStartedData({ index, timerId, ms, shielded: execution.isShielded, until });
+    const due = call === "sleep" ? { afterMs: ms } : { at: ms };
+    execution.requests.push({ kind: "timer", command: command.id, data, due, since: command.reopened?.at });
   }
   const promise = execution.open("Timer", command.id, timerId, true) as Promise<void>;
   return { promise, cancel: () => cancelTimer(execution, command.id, timerId) };
+}
+
+/** command-timer.I1 */
+function refuseOpenId(execution: Execution, id: string): void {
+  const open = execution.timers?.get(id);
+  if (open === undefined || execution.waits.get(open) === undefined) return;
+  throw new RepriseError(
+    "USAGE",
+    `Timer \`${id}\` (${open}) has not ended yet, so another timer cannot have its id. Await or cancel it first, or give this one another id.`,
+  );
 }
 
 function cancelTimer(execution: Execution, id: string, timerId: string): void {
   const wait = execution.waits.get(id);
   // It has fired, even if the code has not received that yet (execution.E4).
   if (wait === undefined || wait.closing || execution.stop !== undefined) return;
-  const cancel = execution.commands.issueTimerCancel(id, timerId);
+  const cancel = execution.commands.issueCancel(id, "CancelTimer", { timerId });
   if (isViolation(cancel)) return execution.violate(cancel);
   if (!cancel.known)
     execution.requests.push({ kind: "cancel-timer", command: id, data: timerCancelledData(cancel.index, timerId) });

@@ -5,7 +5,9 @@ import {
   checkDeadline,
   checkPolicy,
   checkPriority,
+  checkPure,
   checkVersion,
+  isDefaultTimerId,
   isTask,
   stableCommandOf,
   taskBody,
@@ -22,18 +24,23 @@ import { requestContinue } from "./command-continue.ts";
 import { requestOperation } from "./command-operation.ts";
 import { checkPatched } from "./command-patched.ts";
 import { sendMessage } from "./command-send.ts";
+import { requestSettle } from "./command-settle.ts";
 import { clearState, setState } from "./command-state.ts";
 import { emitChunk } from "./emit-chunk.ts";
-import { requestTask } from "./command-task.ts";
+import { requestTask, unrequestedTask, type RequestedTask } from "./command-task.ts";
 import { requestTimer, type RequestedTimer } from "./command-timer.ts";
 import type {
   Child,
   ChildOptions,
   ContinueOptions,
   DurableState,
+  InputOperationOptions,
   OperationOptions,
+  ScheduledTask,
+  PromiseSettleOptions,
   TaskCallOptions,
   Timer,
+  TimerOptions,
   WorkflowContext,
 } from "./context.ts";
 import { unregistered } from "./execution-host.ts";
@@ -41,14 +48,14 @@ import type { Execution } from "./execution.ts";
 import { requestPromise } from "./promise-ports.ts";
 import { never, rejected } from "./refusals.ts";
 import { onQuery, type QueryHandler } from "./queries.ts";
-import { nodeOfCaller } from "./scope.ts";
+import { nodeOfCaller, refuseInsideStep } from "./scope.ts";
 import { requestReceive } from "./signals.ts";
 import { onUpdate, type UpdateHandler } from "./updates.ts";
 import { checkUndo, type StepUndo, type Undo } from "./undo.ts";
 
 const NO_OPTIONS: OperationOptions = {};
-const OPERATION_OPTIONS = ["retry", "timeout", "undo"] as const;
-const TASK_OPTIONS = ["priority", ...OPERATION_OPTIONS] as const;
+const OPERATION_OPTIONS = ["pure", "retry", "timeout", "undo"] as const;
+const TASK_OPTIONS = ["priority", "retry", "timeout", "undo"] as const;
 
 type AnyFunction = (...args: never[]) => unknown;
 
@@ -57,7 +64,7 @@ export function idempotencyKeyOf(runId: string, generation: number, path: string
   return digestOf("reprise/idempotency/v1", runId, generation, stableCommandOf(path));
 }
 
-function runTask(execution: Execution, task: AnyTask, input: unknown, options: TaskCallOptions = {}): Promise<unknown> {
+function runTask(execution: Execution, task: AnyTask, input: unknown, options: TaskCallOptions = {}): RequestedTask {
   const body = taskBody(task);
   checkOptionNames(options, TASK_OPTIONS, `Task ${task.name}`);
   checkPolicy(options, `Task ${task.name}`);
@@ -71,9 +78,9 @@ function runTask(execution: Execution, task: AnyTask, input: unknown, options: T
     ...(options.retry && { retry: options.retry }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
   };
-  const undo = undoOf(execution, options.undo, policy, `Task ${task.name}`);
+  const undo = undoOf(execution, options.undo, policy, `Task ${task.name}`, body.pure !== undefined);
   return undo === "unknown"
-    ? never()
+    ? unrequestedTask(never())
     : requestTask(execution, task, input, policy, options.priority ?? body.priority, undo);
 }
 
@@ -83,9 +90,15 @@ function undoOf(
   how: Undo<any> | undefined,
   policy: Policy,
   what: string,
+  isPure: boolean,
 ): StepUndo | "unknown" | undefined {
   if (how === undefined) return undefined;
   checkUndo(how, what);
+  if (isPure)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what} is pure, so it changes nothing that could be undone. Remove \`undo\`, or \`pure\` if the step has effects.`,
+    );
   if (nodeOfCaller() !== undefined)
     throw new RepriseError(
       "USAGE",
@@ -100,17 +113,25 @@ function runOperation(execution: Execution, name: string, rest: readonly unknown
   checkName(name, "operation name");
   const hasInput = typeof rest[0] !== "function";
   const call = rest[hasInput ? 1 : 0];
-  const options = (rest[hasInput ? 2 : 1] ?? NO_OPTIONS) as OperationOptions;
+  const options = (rest[hasInput ? 2 : 1] ?? NO_OPTIONS) as InputOperationOptions;
   if (typeof call !== "function")
     throw new RepriseError("BAD_OPTIONS", `ctx.run(${name}): expected a function, got ${typeof call}.`);
   if (options !== NO_OPTIONS) {
     checkOptionNames(options, OPERATION_OPTIONS, `Operation ${name}`);
     checkPolicy(options, `Operation ${name}`);
+    if (checkPure(options.pure, `Operation ${name}`) !== undefined && !hasInput) throw pureWithoutInput(name);
   }
   const input = hasInput ? { value: rest[0] } : undefined;
-  const undo = undoOf(execution, options.undo, options, `Operation ${name}`);
+  const undo = undoOf(execution, options.undo, options, `Operation ${name}`, options.pure !== undefined);
   if (undo === "unknown") return never();
   return requestOperation(execution, name, input, call as AnyFunction as OperationRequest["call"], options, undo);
+}
+
+function pureWithoutInput(name: string): RepriseError {
+  return new RepriseError(
+    "BAD_OPTIONS",
+    `ctx.run(${name}): \`pure\` needs the input that the result depends on. Pass it before the function: ctx.run("${name}", input, (op, input) => …, { pure }).`,
+  );
 }
 
 function runTransaction(
@@ -169,6 +190,29 @@ function continueAsNew(execution: Execution, input: unknown, options: ContinueOp
   return requestContinue(execution, input, checkVersion(options.version, "ctx.continueAsNew"));
 }
 
+function asTask(request: () => RequestedTask): ScheduledTask<unknown> {
+  let task: RequestedTask;
+  try {
+    task = request();
+  } catch (error) {
+    task = unrequestedTask(rejected(error as Error));
+  }
+  return Object.assign(task.promise, { cancel: (reason?: string) => task.cancel(reason) });
+}
+
+function timerIdOf(call: "sleep" | "sleepUntil", options: TimerOptions | undefined): string | undefined {
+  if (options === undefined) return undefined;
+  checkOptionNames(options, ["id"], `ctx.${call}`);
+  if (options.id === undefined) return undefined;
+  const id = checkName(options.id, `ctx.${call}: timer id`);
+  if (isDefaultTimerId(id))
+    throw new RepriseError(
+      "BAD_NAME",
+      `ctx.${call}: expected an id other than \`${id}\`, which timers without an id have. Name what the timer is for, such as \`renewal\`.`,
+    );
+  return id;
+}
+
 function asTimer(timer: RequestedTimer): Timer {
   return Object.assign(timer.promise, { cancel: () => timer.cancel() });
 }
@@ -183,8 +227,9 @@ function rejecting<T>(call: () => Promise<T>): Promise<T> {
 }
 
 // Created on first use: most runs use neither.
-function loggerOf(execution: Execution): Logger {
+function loggerOf(execution: Execution): Required<Logger> {
   return {
+    debug: (message, data) => execution.log("debug", message, data),
     info: (message, data) => execution.log("info", message, data),
     warn: (message, data) => execution.log("warn", message, data),
     error: (message, data) => execution.log("error", message, data),
@@ -202,8 +247,9 @@ function stateOf(execution: Execution): DurableState<Record<string, unknown>> {
 
 export function createContext(execution: Execution): WorkflowContext {
   const { id, generation } = execution.identity;
+  const { draws } = execution;
   const context = {
-    runId: id,
+    runId: draws.runId,
     get idempotencyKey() {
       return idempotencyKeyOf(id, generation, "");
     },
@@ -214,19 +260,28 @@ export function createContext(execution: Execution): WorkflowContext {
       return loggerOf(execution);
     },
     task: (task: AnyTask, input?: unknown, options?: TaskCallOptions) =>
-      rejecting(() => runTask(execution, task, input, options)),
+      asTask(() => runTask(execution, task, input, options)),
     run: (name: string, ...rest: readonly unknown[]) => rejecting(() => runOperation(execution, name, rest)),
     tx: (name: string, database: Database<unknown>, call: unknown) =>
       rejecting(() => runTransaction(execution, name, database, call)),
     child: (definition: Definition, input?: unknown, options?: ChildOptions) =>
       startChild(execution, definition, input, options),
-    promise: (name: string, options: { timeout?: Parameters<typeof toMs>[0]; show?: unknown } = {}) =>
+    promise: (name: string, options: { key?: string; timeout?: Parameters<typeof toMs>[0]; show?: unknown } = {}) =>
       rejecting(() => {
-        checkOptionNames(options, ["show", "timeout"], `ctx.promise(${name})`);
-        const { timeout, show } = options;
+        checkOptionNames(options, ["key", "show", "timeout"], `ctx.promise(${name})`);
+        const { key, timeout, show } = options;
         const timeoutMs = timeout === undefined ? undefined : toMs(timeout, `ctx.promise(${name}): timeout`);
-        return requestPromise(execution, name, timeoutMs, show);
+        return requestPromise(execution, name, key, timeoutMs, show);
       }),
+    resolve: (
+      definition: Definition,
+      runId: string,
+      name: string,
+      value?: unknown,
+      options: PromiseSettleOptions = {},
+    ) => rejecting(() => requestSettle(execution, { definition, runId, name, options }, { value })),
+    reject: (definition: Definition, runId: string, name: string, error: unknown, options: PromiseSettleOptions = {}) =>
+      rejecting(() => requestSettle(execution, { definition, runId, name, options }, { error })),
     receive: (names: string | readonly string[], options: { timeout?: Parameters<typeof toMs>[0] } = {}) =>
       rejecting(() => {
         checkOptionNames(options, ["timeout"], "ctx.receive");
@@ -237,13 +292,13 @@ export function createContext(execution: Execution): WorkflowContext {
           timeout === undefined ? undefined : toMs(timeout, "ctx.receive: timeout"),
         );
       }),
-    sleep: (duration: Parameters<typeof toMs>[0]) =>
-      asTimer(requestTimer(execution, "sleep", toMs(duration, "ctx.sleep"))),
-    sleepUntil: (date: Date) => {
+    sleep: (duration: Parameters<typeof toMs>[0], options?: TimerOptions) =>
+      asTimer(requestTimer(execution, "sleep", toMs(duration, "ctx.sleep"), timerIdOf("sleep", options))),
+    sleepUntil: (date: Date, options?: TimerOptions) => {
       const at = date instanceof Date ? date.getTime() : Number.NaN;
       if (!Number.isFinite(at))
         throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
-      return asTimer(requestTimer(execution, "sleepUntil", at));
+      return asTimer(requestTimer(execution, "sleepUntil", at, timerIdOf("sleepUntil", options)));
     },
     onQuery: (name: string, answer: QueryHandler) => onQuery(execution, name, answer),
     onUpdate: (name: string, handler: UpdateHandler) => onUpdate(execution, name, handler),
@@ -251,8 +306,14 @@ export function createContext(execution: Execution): WorkflowContext {
     emit: (name: string, chunk: unknown) => emitChunk(execution, name, chunk),
     shield: (call: () => Promise<unknown>) => rejecting(() => execution.shield(call)),
     now: () => execution.now(),
-    random: () => execution.random(),
-    uuid: () => execution.uuid(),
+    random: () => {
+      refuseInsideStep("Call it before the step, or use Math.random() inside the step.");
+      return draws.unit(nodeOfCaller());
+    },
+    uuid: () => {
+      refuseInsideStep("Call it before the step, or use crypto.randomUUID() inside the step.");
+      return draws.uuid(nodeOfCaller());
+    },
     continueAsNew: (input?: unknown, options?: ContinueOptions) =>
       rejecting(() => continueAsNew(execution, input, options)),
     patched: (patch: string) => checkPatched(execution, checkName(patch, "patch id")),

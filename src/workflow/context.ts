@@ -19,6 +19,7 @@ import type {
   Queue,
   PortsOf,
   Received,
+  Retention,
   Schema,
   SyncResult,
   TaskContext,
@@ -40,6 +41,15 @@ export interface OperationOptions<T = any> extends Policy {
   undo?: Undo<T>;
 }
 
+/** Options of `ctx.run` with an input. */
+export interface InputOperationOptions<T = any> extends OperationOptions<T> {
+  /**
+   * The version of the function, if it is pure: its result depends on its input alone. A known result of the same workflow, name,
+   * input and version is reused instead of a call.
+   */
+  pure?: string;
+}
+
 /** Options of `ctx.child`. */
 export interface ChildOptions {
   /** Default: derived from the id of this run and the command, so the same on every replay. */
@@ -48,6 +58,24 @@ export interface ChildOptions {
   detached?: boolean;
   /** For the whole child run. Default: the deadline of its definition. */
   deadline?: Duration;
+}
+
+/** Options of `ctx.promise`. */
+export interface PromiseOptions {
+  /** Each key of a port has its own value: `run.resolve` names the same key. At most 150 characters. */
+  key?: string;
+  /** Tells people what to decide. */
+  show?: unknown;
+}
+
+/** Options of `ctx.resolve` and `ctx.reject`. */
+export interface PromiseSettleOptions {
+  /** The key of the promise, as in `ctx.promise(name, { key })`. At most 150 characters. */
+  key?: string;
+  /** Who decided. The journals keep it. At most 200 characters. */
+  by?: string;
+  /** Why. The journals keep it. At most 1,000 characters. */
+  reason?: string;
 }
 
 /** Options of `ctx.continueAsNew`. */
@@ -68,6 +96,21 @@ export interface Child<D> extends Promise<OutputOf<D>> {
   cancel(): Promise<void>;
 }
 
+/** A task to await or to cancel. */
+export interface ScheduledTask<T> extends Promise<T> {
+  /**
+   * Cancels this one task. It rejects with `CancelledError`, leaves its queue, and a running attempt is aborted. A task with an
+   * `undo` finishes and is undone instead. Has no effect on a task that has ended.
+   */
+  cancel(reason?: string): void;
+}
+
+/** Options of `ctx.sleep` and `ctx.sleepUntil`. */
+export interface TimerOptions {
+  /** Names the timer in the journal and in what the run waits for. Open timers of a run have different ids. */
+  id?: string;
+}
+
 /** A timer to await or to cancel. */
 export interface Timer extends Promise<void> {
   /** Stops the timer. It rejects with `CancelledError`. */
@@ -76,14 +119,14 @@ export interface Timer extends Promise<void> {
 
 /** The first argument of an operation's function. */
 export interface OperationContext<M = {}> extends TaskContext {
-  /** Emits a chunk immediately, before the operation ends. Chunks of failed or repeated attempts remain. */
+  /** Emits a chunk immediately, before the operation ends. If the operation is executed again, readers get a `reset`. */
   emit<K extends PortNames<M, "stream">>(name: K, chunk: PayloadOf<M[K]>): void;
 }
 
 /** The methods that all durable code has. */
-export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | "attempt"> {
-  /** Enqueues a task for any worker and returns its result. */
-  task<T extends AnyTask>(task: T, ...args: Args<InputOf<T>, TaskCallOptions<OutputOf<T>>>): Promise<OutputOf<T>>;
+export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | "attempt" | "execution"> {
+  /** Enqueues a task for any worker. Await it for its result, or cancel it. */
+  task<T extends AnyTask>(task: T, ...args: Args<InputOf<T>, TaskCallOptions<OutputOf<T>>>): ScheduledTask<OutputOf<T>>;
   /** Runs a step in this process and records its result. A replay returns the recorded result without a call. */
   run<T>(
     name: string,
@@ -95,7 +138,7 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
     name: string,
     input: I,
     call: (op: OperationContext<M>, input: I) => Awaitable<T & Data<T>>,
-    options?: OperationOptions<T>,
+    options?: InputOperationOptions<T>,
   ): Promise<T>;
   /**
    * Runs your SQL in the transaction that records the step, so exactly once. The function may run again after a rollback, so
@@ -108,13 +151,31 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
   ): Promise<Awaited<T>>;
   /** Starts another run. It runs even if you do not await it. */
   child<D extends Definition>(definition: D, ...args: Args<InputOf<D>, ChildOptions>): Child<D>;
-  /** Waits for a value that `run.resolve` provides once. `show` tells people what to decide. */
-  promise<K extends PortNames<M, "promise">>(name: K, options?: { show?: unknown }): Promise<PayloadOf<M[K]>>;
+  /** Waits for a value that `run.resolve` provides once. */
+  promise<K extends PortNames<M, "promise">>(name: K, options?: PromiseOptions): Promise<PayloadOf<M[K]>>;
   /** Waits for a value that `run.resolve` provides once. Returns `undefined` after `timeout`. */
   promise<K extends PortNames<M, "promise">>(
     name: K,
-    options: { timeout: Duration; show?: unknown },
+    options: PromiseOptions & { timeout: Duration },
   ): Promise<TimedResult<PayloadOf<M[K]>>>;
+  /**
+   * Resolves a promise of another run with the next commit of this run, once. Throws RUN_NOT_FOUND, RUN_ENDED,
+   * UNKNOWN_DEFINITION or, if the promise has another value, PROMISE_ALREADY_RESOLVED.
+   */
+  resolve<D extends Definition, K extends PortNames<PortsOf<D>, "promise">>(
+    definition: D,
+    runId: string,
+    name: K,
+    ...value: Args<PayloadOf<PortsOf<D>[K]>, PromiseSettleOptions>
+  ): Promise<void>;
+  /** Rejects a promise of another run, as `resolve` resolves one: the code that awaits it throws this error. */
+  reject<D extends Definition>(
+    definition: D,
+    runId: string,
+    name: PortNames<PortsOf<D>, "promise">,
+    error: Error,
+    options?: PromiseSettleOptions,
+  ): Promise<void>;
   /** Emits a chunk of a stream, once, even if the code is replayed. Does not wait for readers. */
   emit<K extends PortNames<M, "stream">>(name: K, chunk: PayloadOf<M[K]>): void;
   /**
@@ -146,9 +207,9 @@ export interface DurableState<State> {
 export interface WorkflowContext<M = {}, Input = any, State = Record<string, unknown>> extends DurableContext<M> {
   readonly "~input"?: (input: Input) => void;
   /** Waits for a duration, of milliseconds or months. No process has to stay up meanwhile. */
-  sleep(duration: Duration): Timer;
+  sleep(duration: Duration, options?: TimerOptions): Timer;
   /** Waits until a moment. A moment in the past does not wait. */
-  sleepUntil(date: Date): Timer;
+  sleepUntil(date: Date, options?: TimerOptions): Timer;
   // The most frequent overload is the last one, because TypeScript shows its errors.
   /** Receives the next of several signals, in order of arrival: `{ name, value }`. */
   receive<K extends PortNames<M, "signal">>(names: readonly K[]): Promise<Received<M, K>>;
@@ -184,7 +245,7 @@ export interface WorkflowContext<M = {}, Input = any, State = Record<string, unk
   continueAsNew(...args: Args<Input, ContinueOptions>): Promise<never>;
 }
 
-/** How strictly a replay is compared with the journal. */
+/** How strictly a replay is compared with the journal. An input that differs stops a strict run, and is noted otherwise. */
 export type Determinism = "strict" | "per-type";
 
 /** Options of `workflow`. */
@@ -205,6 +266,8 @@ export interface WorkflowOptions<Input, Parsed, M, State> {
   label?: string;
   /** For the whole run, from its start. The options of `start` take precedence. */
   deadline?: Duration;
+  /** How long ended runs are kept, from their end; workers then delete them. Default: that of the engine. */
+  retention?: Retention;
   /** Default: strict, except with NODE_ENV=production. `verify` and `replay` are always strict. */
   determinism?: Determinism;
 }

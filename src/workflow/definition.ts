@@ -3,6 +3,7 @@
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import {
   checkDeadline,
+  checkRetention,
   checkVersion,
   labelOption,
   checkQueueSlot,
@@ -13,6 +14,7 @@ import {
   type KeyTakes,
   type QueueSlotOptions,
   type Ports,
+  type RetentionMs,
   type Schema,
   type DeliveredMessage,
 } from "../kernel/index.ts";
@@ -52,6 +54,8 @@ export interface WorkflowBody {
   readonly slotOptions: QueueSlotOptions | undefined;
   readonly label: string | undefined;
   readonly deadlineMs: number | undefined;
+  /** Undefined: that of the engine. */
+  readonly retention: RetentionMs | undefined;
 }
 
 export interface Restored {
@@ -145,7 +149,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected an object of options, got ${typeof options}.`);
   checkOptionNames(
     options,
-    ["deadline", "determinism", "input", "key", "label", "ports", "queue", "state", "version"],
+    ["deadline", "determinism", "input", "key", "label", "ports", "queue", "retention", "state", "version"],
     `Workflow ${name}`,
   );
   const { determinism } = options;
@@ -167,6 +171,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     slotOptions: checkQueueSlot(options, `Workflow ${name}`),
     label: labelOption(options, `Workflow ${name}`),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Workflow ${name}`),
+    retention: options.retention === undefined ? undefined : checkRetention(options.retention, `Workflow ${name}`),
   };
   return Object.freeze({ kind: "workflow", name, [BODY]: body });
 }

@@ -33,6 +33,8 @@ export function emitChunk(execution: Execution, stream: string, chunk: unknown):
   refuseInsideStep("Use `emit` of the step's first argument.");
   const data = encodeChunk(execution, stream, chunk);
   if (execution.stop !== undefined || execution.outcome !== undefined || execution.isUndoing) return;
+  // fork.F5. The streams of a fork start empty.
+  if (execution.draws.isShared) return;
   execution.emitted ??= new EmittedChunks();
   const number = execution.emitted.next(stream);
   if (number !== undefined) execution.requests.push({ kind: "emit", stream, number, data });

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import { decode, encode } from "../base/index.ts";
+import { errorOf } from "../kernel/index.ts";
 import * as entry from "./entry-data.ts";
 
 const VALUE = encode({ b: [undefined, 1n], a: new Date(0) });
@@ -33,7 +34,8 @@ const TEXTS: readonly string[] = [
     input: VALUE,
     given: "sha256:0",
   }),
-  entry.timerStartedData(2, "sleep", 1000),
+  entry.timerStartedData({ index: 2, timerId: "sleep", ms: 1000, shielded: false, until: undefined }),
+  entry.timerStartedData({ index: 2, timerId: "renewal", ms: 1000, shielded: true, until: true }),
   entry.timerCancelledData(3, "sleepUntil"),
   entry.promiseCreatedData(4, "port", 1000, VALUE),
   entry.promiseCreatedData(4, "port", undefined, undefined),
@@ -78,7 +80,7 @@ test("a failure keeps its stack, truncated to the limit and well-formed", () => 
   const data = decode(entry.runFailedData(long)) as { error: Error; stack: string };
   expect(data.stack).toHaveLength(4000);
   expect(data.stack.isWellFormed()).toBe(true);
-  expect((entry.errorOf(data) as Error).stack).toBe(data.stack);
+  expect((errorOf(data) as Error).stack).toBe(data.stack);
 });
 
 test("an entry keeps the last ten failures, in order", () => {

@@ -3,17 +3,26 @@
 //
 // Keys are written in sorted order by hand, so each value is encoded once and never parsed again.
 
-import { decode, encode, invariant, RepriseError, type PayloadLimits, type RetryPolicy, toMs } from "../base/index.ts";
+import {
+  decode,
+  encode,
+  invariant,
+  RepriseError,
+  type PayloadLimits,
+  type RetryPolicy,
+  toMs,
+  userStack,
+} from "../base/index.ts";
 import {
   dataWithoutSecrets,
   withoutSecrets,
   type Arrival,
   type EntryData,
   type EntryType,
-  type FailureData,
   type QueueSlot,
   type Policy,
   type RetryRecord,
+  type SettlementFields,
   nodeItemOf,
 } from "../kernel/index.ts";
 
@@ -29,13 +38,13 @@ export function record(...fields: readonly (readonly [key: string, text: Part])[
   return `${text}}`;
 }
 
-function indexText(index: number): string {
+export function indexText(index: number): string {
   invariant(index >= 0, "An entry records the index of an issued command.");
   return String(index);
 }
 
 /** Absent unless true. */
-function flag(is: boolean | undefined): Part {
+export function flag(is: boolean | undefined): Part {
   return is === true ? "true" : undefined;
 }
 
@@ -157,12 +166,20 @@ export function childInitiatedData(fields: ChildFields): string {
   );
 }
 
-export function timerStartedData(index: number, timerId: string, ms: number, shielded = false): string {
+export interface TimerFields {
+  readonly index: number;
+  readonly timerId: string;
+  readonly ms: number;
+  readonly shielded: boolean;
+  readonly until: boolean | undefined;
+}
+export function timerStartedData({ index, timerId, ms, shielded, until }: TimerFields): string {
   return record(
     ["index", indexText(index)],
     ["ms", String(ms)],
     ["shielded", flag(shielded)],
     ["timerId", encode(timerId)],
+    ["until", flag(until)],
   );
 }
 export function timerCancelledData(index: number, timerId: string): string {
@@ -175,9 +192,11 @@ export function promiseCreatedData(
   timeout: number | undefined,
   show: Part,
   shielded = false,
+  key?: string,
 ): string {
   return record(
     ["index", indexText(index)],
+    ["key", key === undefined ? undefined : encode(key)],
     ["promiseId", encode(promiseId)],
     ["shielded", flag(shielded)],
     ["show", show],
@@ -237,11 +256,25 @@ export function childSignalledData({ index, childExecutionId, name, value, given
 export function childCancelRequestedData(index: number, childExecutionId: string): string {
   return record(["childExecutionId", encode(childExecutionId)], ["index", indexText(index)]);
 }
-export function promiseResolvedData(promiseId: string, value: string | undefined): string {
-  return record(["promiseId", encode(promiseId)], ["value", value]);
+export function promiseResolvedData(
+  promiseId: string,
+  value: string | undefined,
+  fields: SettlementFields = {},
+): string {
+  return settledData(promiseId, fields, undefined, value);
 }
-export function promiseRejectedData(promiseId: string, error: unknown): string {
-  return record(["error", errorText(error)], ["promiseId", encode(promiseId)]);
+export function promiseRejectedData(promiseId: string, error: unknown, fields: SettlementFields = {}): string {
+  return settledData(promiseId, fields, errorText(error), undefined);
+}
+function settledData(promiseId: string, { key, by, reason }: SettlementFields, error: Part, value: Part): string {
+  return record(
+    ["by", by === undefined ? undefined : encode(by)],
+    ["error", error],
+    ["key", key === undefined ? undefined : encode(key)],
+    ["promiseId", encode(promiseId)],
+    ["reason", reason === undefined ? undefined : encode(reason)],
+    ["value", value],
+  );
 }
 
 export function stateSetData(index: number, key: string, value: string): string {
@@ -257,6 +290,11 @@ export function patchMarkedData(id: string): string {
   return record(["id", encode(id)]);
 }
 
+/** A replay passed another input than the recorded one. */
+export function inputChangedData(what: string, given: string | undefined): string {
+  return record(["given", given === undefined ? undefined : encode(given)], ["what", encode(what)]);
+}
+
 export function messageSentData(index: number, destination: string, payload: string | undefined): string {
   return record(["destination", encode(destination)], ["index", indexText(index)], ["payload", payload]);
 }
@@ -270,15 +308,14 @@ export interface OperationFields {
 function operationParts({ index, input, attempt }: OperationFields): [Part, Part, Part] {
   return [attempt === 0 ? undefined : String(attempt), indexText(index), input];
 }
-export function operationCompletedData(fields: OperationFields, result: string | undefined): string {
+export function operationCompletedData(fields: OperationFields, result: string | undefined, reused?: Part): string {
   const [attempt, index, input] = operationParts(fields);
-  return record(
-    ["attempt", attempt],
-    ["index", index],
-    ["input", input],
-    ["operationName", encode(fields.name)],
-    ["result", result],
-  );
+  // The text of `record`, written out because every step pays for it.
+  let text = attempt === undefined ? `{"index":${index}` : `{"attempt":${attempt},"index":${index}`;
+  if (input !== undefined) text += `,"input":${input}`;
+  text += `,"operationName":${encode(fields.name)}`;
+  if (result !== undefined) text += `,"result":${result}`;
+  return reused === undefined ? `${text}}` : `${text},"reused":${reused}}`;
 }
 /** With `delay`, an attempt that will be repeated: milliseconds from the time of the entry. */
 export function operationFailedData(fields: OperationFields, error: unknown, delay?: number): string {
@@ -294,16 +331,22 @@ export function operationFailedData(fields: OperationFields, error: unknown, del
   );
 }
 
-export function taskCompletedData(attempt: number, result: string | undefined, failures: Part): string {
-  return record(["attempt", attempt === 0 ? undefined : String(attempt)], ["failures", failures], ["result", result]);
+/** What `run_attempts` stores of an attempt that failed and is retried. */
+export function failureData(error: unknown): string {
+  return record(["error", errorText(error)], ["stack", stackText(error)]);
+}
+
+export function taskCompletedData(attempt: number, result: Part, failures: Part, reused?: Part): string {
+  const number = attempt === 0 ? undefined : String(attempt);
+  return record(["attempt", number], ["failures", failures], ["result", result], ["reused", reused]);
 }
 export function taskFailedData(attempt: number, error: unknown, failures: Part): string {
-  return record(
-    ["attempt", attempt === 0 ? undefined : String(attempt)],
-    ["error", errorText(error)],
-    ["failures", failures],
-    ["stack", stackText(error)],
-  );
+  const [number, text, stack] = [attempt === 0 ? undefined : String(attempt), errorText(error), stackText(error)];
+  return record(["attempt", number], ["error", text], ["failures", failures], ["stack", stack]);
+}
+
+export function taskCancelledData(index: number, reason: string | undefined): string {
+  return record(["index", indexText(index)], ["reason", reason === undefined ? undefined : encode(reason)]);
 }
 
 export function childCompletedData(childExecutionId: string, output: string | undefined): string {
@@ -432,18 +475,11 @@ function shortMessage(thrown: unknown): string {
 
 function stackText(error: unknown): Part {
   try {
-    const stack = error instanceof Error ? error.stack : undefined;
-    return typeof stack === "string" ? encode(withoutSecrets(stack).slice(0, STACK_LIMIT).toWellFormed()) : undefined;
+    const stack = userStack(error);
+    return stack !== undefined ? encode(withoutSecrets(stack).slice(0, STACK_LIMIT).toWellFormed()) : undefined;
   } catch {
     return undefined;
   }
-}
-
-/** The error of a failure entry, with its recorded stack. */
-export function errorOf({ error, stack }: Partial<FailureData>): unknown {
-  if (error instanceof Error && stack !== undefined)
-    Object.defineProperty(error, "stack", { value: stack, configurable: true, writable: true, enumerable: false });
-  return error;
 }
 
 /** The errors of the last failed attempts, as one array. */

@@ -1,14 +1,16 @@
 // Execution host: what an execution needs from its worker, and the reasons for which it stops.
 
 import { formatMs, RepriseError, type PayloadLimits } from "../base/index.ts";
-import type { AnyTask, Definition, QueueSlot } from "../kernel/index.ts";
+import type { AnyTask, Definition, LogLevel, Ports, QueueSlot } from "../kernel/index.ts";
 import type { OperationRequest } from "./command-request.ts";
+import type { OperationContext } from "./context.ts";
 import type { Violation } from "./command-matcher.ts";
 import { describeDefinition } from "./refusals.ts";
 import { encodeInput } from "./entry-data.ts";
+import type { Differs } from "./validation-matrix.ts";
 import type { Guard, NondeterminismError } from "./guard.ts";
 
-export type LogLevel = "info" | "warn" | "error";
+export type { LogLevel };
 
 /** What an execution needs from the worker that runs it. */
 export interface ExecutionHost {
@@ -25,14 +27,27 @@ export interface ExecutionHost {
   readonly tolerates?: (found: Violation) => boolean;
   /** Called when the journal answers a call instead of the function. */
   onRecordedCall?(command: string, name: string, call: OperationRequest["call"] | undefined, input: unknown): void;
+  /** Called when a replay has found a pure step with a recorded answer. */
+  readonly onPureCall?: (call: PureCall) => void;
   /** Checks the calls of nodes that bypass `ctx`, in a replay. */
   readonly nodeGuard?: Guard | undefined;
   /** The parsed input of a task; undefined if the task is not registered. */
   acceptTask(task: AnyTask, input: unknown): AcceptedInput | undefined;
   hasTask(task: AnyTask): boolean;
   acceptChild(definition: Definition, input: unknown): AcceptedInput | undefined;
+  /** The ports of a definition; undefined if it is not registered. */
+  portsOf(definition: Definition): Ports | undefined;
   /** The parsed input of the next generation; undefined if that version is not registered. */
   acceptNext(name: string, version: number, input: unknown): { readonly input: unknown } | undefined;
+}
+
+/** A pure step of a replayed run, to be called again. */
+export interface PureCall {
+  readonly command: string;
+  readonly name: string;
+  readonly pure: string;
+  /** Calls its function with a copy of the recorded input. */
+  readonly call: (op: OperationContext) => unknown;
 }
 
 export interface AcceptedInput {
@@ -63,6 +78,7 @@ export interface Stop {
   readonly status: "determinism_violation" | "blocked";
   readonly code:
     | "DETERMINISM_VIOLATION"
+    | "EFFECT_NOT_RECORDED"
     | "JOURNAL_TOO_LONG"
     | "NONDETERMINISM"
     | "STALLED"
@@ -74,6 +90,8 @@ export interface Stop {
   readonly seq: number | undefined;
   readonly expected: unknown;
   readonly actual: unknown;
+  /** Absent: another command, order or name, or no difference from the journal. */
+  readonly differs?: Differs;
 }
 
 /** The code requests a definition that is not registered: the deployment is wrong, not the run. */
@@ -95,9 +113,23 @@ export function unregistered(
   };
 }
 
+/** fork.F6. The code requests something that the origin of the fork did not, or that it never got an answer to. */
+export function effectNotRecorded(definition: string, command: string, name: string, isRequested: boolean): Stop {
+  const why = isRequested ? "recorded no answer to it" : "did not request it with this name and input";
+  return {
+    status: "blocked",
+    code: "EFFECT_NOT_RECORDED",
+    where: command,
+    seq: undefined,
+    message: `The code of ${definition} requests ${command} (${name}), but the origin of this fork ${why}, and the fork uses recorded effects only. Fork again with an answer for ${command}, or with effects: "live".`,
+    expected: `a recorded answer to ${command}`,
+    actual: isRequested ? "no answer" : "no such request",
+  };
+}
+
 /** `ctx.patched` is a method of workflows only. */
 export function violated(found: Violation, kind: Definition["kind"]): Stop {
-  const { message, where, seq, expected, actual } = found;
+  const { message, where, seq, expected, actual, differs } = found;
   const advice =
     found.advice ??
     (kind === "workflow" ? "Restore the code, or guard the change with ctx.patched(…)." : "Restore the code.");
@@ -109,6 +141,7 @@ export function violated(found: Violation, kind: Definition["kind"]): Stop {
     seq,
     expected,
     actual,
+    ...(differs !== undefined && { differs }),
   };
 }
 

@@ -10,17 +10,10 @@
 // execution.E5. After a violation nothing settles and all requests are dropped.
 // execution.E6. A cancel rejects what the code awaits and refuses new requests, except inside a shield.
 
-import {
-  invariant,
-  InvariantError,
-  readableThrown,
-  type EpochMs,
-  type PayloadLimits,
-  type RepriseError,
-} from "../base/index.ts";
+import { InvariantError, readableThrown, type EpochMs, type PayloadLimits, type RepriseError } from "../base/index.ts";
 import {
   DEADLINE_ITEM,
-  epochOf,
+  errorOf,
   isAnswer,
   isCancel,
   isOfType,
@@ -31,16 +24,17 @@ import {
   type Delivery,
   type EndedRunStatus,
   type EntryFields,
-  type RetryRecord,
 } from "../kernel/index.ts";
 import type { CommandRequest } from "./command-request.ts";
 import { Cancellation } from "./cancellation.ts";
+import { deliverAnswer } from "./command-settle.ts";
 import { createContext } from "./context-object.ts";
 import type { WorkflowContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import { SeededRandom } from "./seeded-random.ts";
+import type { ForkAnswers } from "./fork-answers.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
-import { arrivalOf, errorOf } from "./entry-data.ts";
+import { arrivalOf } from "./entry-data.ts";
 import {
   failureOf,
   nondeterministic,
@@ -63,12 +57,23 @@ import {
 } from "./command-matcher.ts";
 import { findNondeterminism } from "./guard.ts";
 import type { CommandName } from "./validation-matrix.ts";
+import { RunEpochs } from "./run-epochs.ts";
 import { RunningNodes } from "./running-nodes.ts";
+import { LostTurns } from "./lost-turns.ts";
 import { Patches } from "./command-patched.ts";
 import { FailureOrigins, type FailureOrigin } from "./failure-origins.ts";
+import { noteInputChange } from "./input-change.ts";
 import { PromisePorts } from "./promise-ports.ts";
 import type { QueryHandler } from "./queries.ts";
-import { callOutside, callShielded, callWorkflow, isShielded, nodeOfCaller, refuseInsideStep } from "./scope.ts";
+import {
+  callOutside,
+  callShielded,
+  callWorkflow,
+  isShielded,
+  nodeOfCaller,
+  noteAnswer,
+  refuseInsideStep,
+} from "./scope.ts";
 import type { RecordedJournal } from "./recorded-journal.ts";
 import { never } from "./refusals.ts";
 import { Signals } from "./signals.ts";
@@ -84,14 +89,15 @@ export class Execution {
   requests: CommandRequest[] = [];
   outcome: CodeOutcome | undefined;
   stop: Stop | undefined;
-  /** Warnings of a lenient replay: recorded commands that the code did not request. */
-  readonly orphanWarnings: string[] = [];
+  /** Differences that did not stop the run: commands that the code did not request, and changed inputs. */
+  readonly warnings: Violation[] = [];
 
   /** Graphs: when the newest checkpoint was written; undefined while it is being written. */
   steppedAt: EpochMs | undefined;
   /** The position to start from, and the entry of the checkpoint that it was restored from. */
   restoredPosition: unknown;
   checkpointSeq = 0;
+  readonly lostTurns: LostTurns;
 
   readonly identity: RunIdentity;
   readonly body: WorkflowBody;
@@ -103,22 +109,28 @@ export class Execution {
   readonly #steps: RecordedJournal["steps"];
   readonly #hasEnd: boolean;
   #undelivered: number;
-  readonly #runRetries: readonly RetryRecord[];
+  readonly epochs: RunEpochs;
   #failures: FailureOrigins | undefined;
   #live = false;
   readonly waits: Waits;
   /** Undefined except for graphs. */
   readonly nodes: RunningNodes | undefined;
   #time: EpochMs;
-  readonly #random: SeededRandom;
+  readonly draws: SeededRandom;
   readonly promisePorts = new PromisePorts();
   #signals: Signals | undefined;
   #updates: Updates | undefined;
   /** Undefined in most runs. */
   queries: Map<string, QueryHandler> | undefined;
   readonly state = new StateValues();
+  /** Undefined unless the run is a fork that does not execute all its commands (fork.F6). */
+  answers: ForkAnswers | undefined;
+  /** fork.F6. The calls without an answer in the journal of a fork. */
+  readonly openCalls: RecordedJournal["open"];
   /** Undefined in runs without streams. */
   emitted: EmittedChunks | undefined;
+  /** The last timer with each id that the code gave (command-timer.I1). Undefined in most runs. */
+  timers: Map<string, string> | undefined;
   readonly patches: Patches;
   readonly cancellation = new Cancellation();
   /** Waits that the code gave up. The worker cancels their work after each drain. */
@@ -126,7 +138,8 @@ export class Execution {
   /** Whether steps were undone before the end. */
   undone = false;
   #usesShield = false;
-  #undos: Undos | undefined;
+  /** Undefined in runs whose steps have no undo. */
+  undos: Undos | undefined;
   /** Messages that came too late for this generation. */
   #lateMessages: Arrival[] | undefined;
   #context: WorkflowContext | undefined;
@@ -140,19 +153,20 @@ export class Execution {
   ) {
     this.body = body;
     this.identity = identity;
-    this.#random = new SeededRandom(identity, recorded.started.data.seed);
+    this.draws = new SeededRandom(identity, recorded);
+    this.openCalls = recorded.open;
     this.host = host;
     this.nodes = body.drive === undefined ? undefined : new RunningNodes(this);
     this.waits = new Waits(this.nodes);
-    this.commands = new CommandMatcher(recorded, comparison, host.tolerates);
+    this.commands = new CommandMatcher(recorded, comparison, host.tolerates, (found) => noteInputChange(this, found));
     this.patches = new Patches(recorded);
-    invariant(recorded.started.seq === 1, "The first entry of a journal starts its run.");
     this.#started = recorded.started;
     const { payloadLimit } = recorded.started.data;
     this.limits = payloadLimit === undefined ? undefined : { maxBytes: payloadLimit };
     this.#steps = recorded.steps;
     this.#hasEnd = recorded.end !== undefined;
-    this.#runRetries = recorded.runRetries;
+    this.lostTurns = new LostTurns(recorded.earlier);
+    this.epochs = new RunEpochs(recorded.runRetries, body.drive !== undefined);
     this.#undelivered = recorded.deliveries.length;
     this.#time = recorded.started.at;
   }
@@ -185,10 +199,10 @@ export class Execution {
     // A mistake in the code, not the end of the run: this turn is dropped, and the fixed code can continue.
     const caught = outcome.status === "threw" ? findNondeterminism(outcome.error) : undefined;
     if (caught !== undefined) return void this.halt(nondeterministic(caught));
-    if (this.#undos?.isNeeded === true && this.stop === undefined && this.outcome === undefined) {
+    if (this.undos?.isNeeded === true && this.stop === undefined && this.outcome === undefined) {
       const failure = failureOf(outcome, this.limits);
-      this.#usesShield ||= failure !== undefined;
-      if (failure !== undefined) return this.#undos.begin(this, failure.error);
+      if (failure !== undefined) return this.undos.begin(this, failure.error);
+      if (this.undos.hasCanceled) return this.undos.finish(this, outcome);
     }
     this.conclude(outcome);
   }
@@ -214,7 +228,7 @@ export class Execution {
 
   /** undo.U3. Requests of the code are ignored. */
   get isUndoing(): boolean {
-    return this.#undos?.phase === "waiting";
+    return this.undos?.phase === "waiting";
   }
 
   abandon(waits: readonly Wait[]): void {
@@ -236,13 +250,18 @@ export class Execution {
   /** The journal has been delivered. Commands that the code has not requested yet are compared when it does. */
   caughtUp(): void {
     this.#live = true;
+    this.lostTurns.deliveredSeq = undefined;
     this.commands.releaseJournal();
   }
 
   /** Called after a drain: the code must have ended, or wait for something that can settle. */
   checkStalled(): void {
-    if (this.outcome === undefined && this.stop === undefined && this.waits.isEmpty && this.#updates?.isReady !== true)
-      void this.halt(stalled(this.body.name, this.commands.last));
+    if (this.outcome !== undefined || this.stop !== undefined || this.#updates?.isReady === true) return;
+    if (this.waits.isEmpty) return void this.halt(stalled(this.body.name, this.commands.last));
+    if (!this.commands.hasUnmatched || this.nodes !== undefined) return;
+    // Nothing settles what an earlier version of the code canceled.
+    const lost = this.waits.all().map(({ command }) => this.commands.findUnrequestedCancel(command));
+    if (lost[0] !== undefined && !lost.includes(undefined)) this.violate(lost[0]);
   }
 
   // ── deliveries of the worker ──
@@ -264,10 +283,13 @@ export class Execution {
   deliver(delivery: Delivery): void {
     if (this.stop !== undefined) return;
     if (this.#undelivered > 0) this.#undelivered -= 1;
+    this.draws.leaveShared(delivery);
     // The code has ended: it came in the same commit as the last result. A replay must not go further than the run did.
     if (this.outcome !== undefined) return this.#keepLate(delivery);
     const { type, command, data, at } = delivery;
-    if (this.#undos?.phase !== undefined && !isCancel(type) && !this.#isExpected(command)) return;
+    const isUndoing = this.undos?.phase !== undefined && !isCancel(type);
+    // undo.U3
+    if (isUndoing && this.waits.get(command) === undefined && !this.commands.isUnmatched(command)) return;
     this.#time = at;
     switch (type) {
       case "TaskCompleted":
@@ -287,6 +309,8 @@ export class Execution {
       case "PromiseResolved":
       case "PromiseRejected":
         return this.promisePorts.settle(this, delivery);
+      case "SettleAnswered":
+        return deliverAnswer(this, delivery);
       case "SignalReceived":
         return this.signals.deliver(this, delivery);
       case "UpdateRequested":
@@ -320,11 +344,6 @@ export class Execution {
     return [...ports, ...signals, ...updates, ...(this.#lateMessages ?? [])];
   }
 
-  /** undo.U3 */
-  #isExpected(command: string): boolean {
-    return this.waits.get(command) !== undefined || this.commands.isUnmatched(command);
-  }
-
   /** Remembers which command failed with an error, in case the code throws it. */
   noteFailure(error: unknown, at: string): unknown {
     (this.#failures ??= new FailureOrigins()).note(error, { at, commands: this.commands.issued });
@@ -336,28 +355,17 @@ export class Execution {
     return this.#failures?.find(error);
   }
 
-  /** The epoch of the command with this index (retry-record.V3). */
-  epochOf(index: number): number {
-    // Commands of nodes have their epoch in their id (retry-record.V4).
-    return this.#runRetries.length === 0 || this.nodes !== undefined ? 0 : epochOf(this.#runRetries, index);
-  }
-
-  /** How often a retry gave up the items of a step that have no result (retry-record.V4). */
-  epochOfStep(step: number): number {
-    return this.#runRetries.length === 0 ? 0 : this.#runRetries.filter((retry) => retry.step === step).length;
-  }
-
   settle(command: string, value: unknown): void {
     this.#finish(command, (wait) => {
       wait.resolve(value);
-      if (wait.undo !== undefined) this.#undos?.completed(wait, value);
+      if (wait.undo !== undefined) this.undos?.completed(this, wait, value);
     });
   }
 
   fail(command: string, error: unknown): void {
     this.#finish(command, (wait) => {
       wait.reject(error);
-      if (wait.undo !== undefined) this.#undos?.settled();
+      if (wait.undo !== undefined) this.undos?.settled(command);
     });
   }
 
@@ -368,9 +376,9 @@ export class Execution {
 
   /** Keeps a completion that the code has not requested yet. */
   keepEarly(command: string, settle: (wait: Wait) => void): void {
-    const at = this.#time;
+    const [at, seq] = [this.#time, this.lostTurns.deliveredSeq];
     this.waits.keepEarly(command, (wait) => {
-      if (wait.node !== undefined) wait.node.time = Math.max(wait.node.time, at);
+      if (wait.node !== undefined) noteAnswer(wait.node, at, seq);
       settle(wait);
     });
   }
@@ -405,8 +413,12 @@ export class Execution {
 
   shield<T>(call: () => Promise<T>): Promise<T> {
     refuseInsideStep();
+    return this.callShielded(() => Promise.resolve(call()));
+  }
+
+  callShielded<T>(call: () => T): T {
     this.#usesShield = true;
-    return callShielded(this.host.guard, () => Promise.resolve(call()));
+    return callShielded(this.host.guard, call);
   }
 
   /** The time of the last delivery. */
@@ -418,14 +430,6 @@ export class Execution {
     const node = this.nodes === undefined ? undefined : nodeOfCaller();
     return new Date(node?.time ?? this.#time);
   }
-  random(): number {
-    refuseInsideStep("Call it before the step, or use Math.random() inside the step.");
-    return this.#random.unit(nodeOfCaller());
-  }
-  uuid(): string {
-    refuseInsideStep("Call it before the step, or use crypto.randomUUID() inside the step.");
-    return this.#random.uuid(nodeOfCaller());
-  }
   log(level: LogLevel, message: string, data?: object): void {
     if (!this.replaying) callOutside(() => this.host.log(level, message, data));
   }
@@ -434,8 +438,8 @@ export class Execution {
 
   open(type: CommandType, command: string, name: string, timed: boolean, undo?: StepUndo): Promise<unknown> {
     const shielded = this.isShielded;
-    const closing = this.commands.isTimerClosed(command, shielded);
-    if (undo !== undefined) (this.#undos ??= new Undos()).opened();
+    const closing = type === "Timer" && this.commands.isClosed(command, shielded);
+    if (undo !== undefined) (this.undos ??= new Undos()).opened();
     const node = this.nodes === undefined ? undefined : nodeOfCaller();
     const { promise, early } = this.waits.add(command, { type, name, timed, shielded, undo, closing }, node);
     if (early === undefined) return promise;
@@ -487,7 +491,7 @@ export class Execution {
     if (this.#hasEnd && this.endStatus === "continued") this.#updates?.abortRunning(this);
     for (const left of this.commands.orphans()) {
       if (this.commands.strict) return this.violate(left);
-      this.orphanWarnings.push(left.message);
+      this.warnings.push(left);
       this.host.log("warn", left.message);
     }
   }

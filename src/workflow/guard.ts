@@ -7,6 +7,8 @@
 //   workflow decides what happens.
 // guard.U2. Steps, tasks and code outside workflows get the original results.
 // guard.U3. The engine's code never triggers it: base/system.ts keeps the originals.
+// guard.U4. When every guard of the process is closed, each function is what it was before the first, also if several
+//   copies of the package patched it and closed in another order: a layer below others is removed with the one above it.
 //
 // CPU time per call outside workflows, without and with the guard (Node 24, busy machine, best of seven times a million):
 // Date.now 46 and 81 ns, Math.random 12 and 25, performance.now 62 and 74, new Date() 109 and 125.
@@ -51,9 +53,21 @@ type Owner = Record<string, unknown>;
 interface Patched {
   readonly owner: Owner;
   readonly name: string;
-  readonly original: unknown;
-  readonly guarded: unknown;
+  readonly layer: Layer;
 }
+
+/** One patch of one function, by one copy of the package. */
+interface Layer {
+  readonly original: unknown;
+  /** False after its guard closed. The next guard that finds it on top removes it. */
+  isOpen: boolean;
+}
+
+/** The layers of all copies of the package in this process. By identity: a wrapper of other code can copy properties. */
+const LAYERS = Symbol.for("reprise.guard.layers");
+const shared = globalThis as unknown as { [LAYERS]?: WeakMap<object, Layer> };
+if (shared[LAYERS] === undefined) Object.defineProperty(shared, LAYERS, { value: new WeakMap<object, Layer>() });
+const layers = shared[LAYERS] as WeakMap<object, Layer>;
 
 const open = new Set<Guard>();
 let patched: readonly Patched[] = [];
@@ -75,7 +89,8 @@ export class Guard {
   /** guard.U1. Closing the last guard restores the functions. */
   close(): void {
     if (!open.delete(this) || open.size > 0) return;
-    for (const one of patched) restore(one);
+    for (const { layer } of patched) layer.isOpen = false;
+    for (const { owner, name } of patched) removeClosed(owner, name);
     patched = [];
     syncBuiltinESMExports();
   }
@@ -106,9 +121,14 @@ export class OutsideGuard extends Guard {
   }
 }
 
-function restore({ owner, name, original, guarded }: Patched): void {
-  // If other code has patched the function since, restoring ours would remove theirs.
-  if (owner[name] === guarded) owner[name] = original;
+/** guard.U4. Stops at a layer of an open guard, and at a function of other code: removing that would undo their patch. */
+function removeClosed(owner: Owner, name: string): void {
+  for (let layer = layerOf(owner[name]); layer?.isOpen === false; layer = layerOf(owner[name]))
+    owner[name] = layer.original;
+}
+
+function layerOf(value: unknown): Layer | undefined {
+  return typeof value === "function" ? layers.get(value) : undefined;
 }
 
 /** Called first by every patched function. */
@@ -136,7 +156,7 @@ function targets(): readonly (readonly [owner: object, name: string, called: str
   const processes = require("node:child_process") as object;
   return [
     [Date, "now", "Date.now()", NOW],
-    [Object.getPrototypeOf(performance) as object, "now", "performance.now()", NOW],
+    [ownerOf(performance, "now"), "now", "performance.now()", NOW],
     [process.hrtime, "bigint", "process.hrtime.bigint()", NOW],
     [process, "hrtime", "process.hrtime()", NOW],
     [Math, "random", "Math.random()", "ctx.random()"],
@@ -163,24 +183,35 @@ function targets(): readonly (readonly [owner: object, name: string, called: str
   ];
 }
 
+/** The object in the prototype chain that has the property. Fake timers of tests replace `performance` by an object of their own. */
+function ownerOf(object: object, name: string): object {
+  let owner: object | null = object;
+  while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object | null;
+  return owner ?? object;
+}
+
 /** Constructors whose objects reveal garbage collection. */
 const COLLECTED = ["WeakRef", "FinalizationRegistry"];
 
 function patchAll(): readonly Patched[] {
   const all: Patched[] = [];
-  const replace = (owner: Owner, name: string, guarded: unknown): void => {
-    all.push({ owner, name, original: owner[name], guarded });
+  const replace = <T>(owner: Owner, name: string, guardedOf: (original: T) => object): void => {
+    // Fake timers that were removed after their engine put a closed layer back.
+    removeClosed(owner, name);
+    const original = owner[name];
+    if (typeof original !== "function") return;
+    const guarded = guardedOf(original as T);
+    const layer = { original, isOpen: true };
+    layers.set(guarded, layer);
+    all.push({ owner, name, layer });
     owner[name] = guarded;
   };
-  for (const [owner, name, called, instead] of targets()) {
-    const original = (owner as Owner)[name];
-    if (typeof original === "function")
-      replace(owner as Owner, name, guardedFunction(original as AnyFunction, called, instead));
-  }
+  for (const [owner, name, called, instead] of targets())
+    replace(owner as Owner, name, (original: AnyFunction) => guardedFunction(original, called, instead));
   const globals = globalThis as unknown as Owner;
-  replace(globals, "Date", guardedDate(Date));
+  replace(globals, "Date", guardedDate);
   for (const name of COLLECTED)
-    replace(globals, name, guardedConstructor(globals[name] as new (...args: unknown[]) => object, name));
+    replace(globals, name, (original: new (...args: unknown[]) => object) => guardedConstructor(original, name));
   syncBuiltinESMExports();
   return all;
 }
@@ -196,7 +227,7 @@ function guardedFunction(original: AnyFunction, called: string, instead: string)
 }
 
 /** Shares its prototype with the original, so instances of one are instances of the other. */
-function guardedDate(Original: DateConstructor): unknown {
+function guardedDate(Original: DateConstructor): object {
   function GuardedDate(this: unknown, ...args: unknown[]): unknown {
     if (args.length === 0 || new.target === undefined)
       check(new.target === undefined ? "Date()" : "new Date()", NOW, GuardedDate);
@@ -212,7 +243,7 @@ function construct(Original: DateConstructor, args: readonly unknown[]): Date {
   return args.length === 1 ? new Original(args[0] as number) : new Original(...(args as [number, number]));
 }
 
-function guardedConstructor(Original: new (...args: unknown[]) => object, name: string): unknown {
+function guardedConstructor(Original: new (...args: unknown[]) => object, name: string): object {
   function Guarded(this: unknown, ...args: unknown[]): object {
     check(`new ${name}()`, "a plain reference", Guarded);
     return Reflect.construct(Original, args, new.target === (Guarded as unknown) ? Original : (new.target ?? Original));

@@ -24,12 +24,17 @@ export type {
 export type {
   Child,
   ChildOptions,
+  TimerOptions,
+  ScheduledTask,
   ContinueOptions,
   Determinism,
   DurableContext,
   DurableState,
   OperationContext,
+  InputOperationOptions,
   OperationOptions,
+  PromiseOptions,
+  PromiseSettleOptions,
   TaskCallOptions,
   Timer,
   WorkflowContext,
@@ -57,11 +62,12 @@ export {
   type CodeOutcome,
   type ExecutionHost,
   type LogLevel,
+  type PureCall,
   type RunIdentity,
   type Stop,
 } from "./execution-host.ts";
 export { Guard, OutsideGuard, type GuardMode } from "./guard.ts";
-export { compareFields, MATRIX, type CommandName } from "./validation-matrix.ts";
+export { compareFields, MATRIX, type CommandName, type Differs } from "./validation-matrix.ts";
 export { answerQuery } from "./queries.ts";
 export type { SentNodeMessage } from "./running-nodes.ts";
 export { callInStep, callOutside, nodeOfCaller, nodePrefix, nodeScope, type NodeScope } from "./scope.ts";
@@ -72,8 +78,25 @@ export {
   indexJournal,
   type RecordedJournal,
 } from "./recorded-journal.ts";
-export { planRetry, type PlannedRetry, type RetryPlan } from "./retry-plan.ts";
+export { effectNotRecorded } from "./execution-host.ts";
+export { ForkAnswers, overridePromise, type AnswerableCall, type GivenAnswer } from "./fork-answers.ts";
+export type { OpeningEntry } from "./open-commands.ts";
+export { findForkPlace, type ForkPlace } from "./fork-place.ts";
+export {
+  joinShared,
+  originIn,
+  readChainAt,
+  readHistory,
+  readShared,
+  readSharedAsWritten,
+  type HistorySource,
+  type SharedEntries,
+  type SharedHistory,
+} from "./shared-history.ts";
+export { seedAfter } from "./seeded-random.ts";
+export { openWorkIn, planRetry, type PlannedRetry, type RetryPlan } from "./retry-plan.ts";
 export { findStall } from "./find-stall.ts";
+export { findUnawaited } from "./find-unawaited.ts";
 export {
   drain,
   driveThrough,
@@ -82,6 +105,10 @@ export {
   replayEndOf,
   replayJournal,
   type Replay,
+  notedInputChanges,
+  type NotedInputChange,
+  type Delivered,
+  type OnDelivery,
   type ReplayDifference,
   type ReplayEnd,
   type ReplaySource,

@@ -1,7 +1,8 @@
-// Promise ports: values that a caller outside the run provides once. A value that arrives before the code waits is kept.
+// Promise ports: values that a caller outside the run provides once per name and key. A value that arrives before the code waits
+// is kept. A port in this file is the id of a promise (promise-id.I1).
 
 import { RepriseError } from "../base/index.ts";
-import type { Delivery } from "../kernel/index.ts";
+import { promiseIdOf, type Delivery } from "../kernel/index.ts";
 import { encodeInput, promiseCreatedData } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
 import { compareFields } from "./validation-matrix.ts";
@@ -16,6 +17,18 @@ export class PromisePorts {
   #settled: Map<string, PortDelivery> | undefined;
   /** Settled ports that the code has not waited for. */
   #untaken: Set<string> | undefined;
+
+  /** The waits of the code that are listed as open promises (open-promise.P1). */
+  #listed: Set<string> | undefined;
+
+  wait(command: string): void {
+    (this.#listed ??= new Set()).add(command);
+  }
+
+  /** True: the wait was listed, and no longer is. */
+  unlist(command: string): boolean {
+    return this.#listed?.delete(command) === true;
+  }
 
   /** In the order in which they settled. */
   all(): readonly PortDelivery[] {
@@ -60,26 +73,31 @@ export class PromisePorts {
     }
     const waiting = waits.on(port);
     if (waiting.length === 0) (this.#untaken ??= new Set()).add(port);
-    for (const wait of waiting) waits.settle(wait.command, settle);
+    for (const { command } of waiting) {
+      this.unlist(command);
+      waits.settle(command, settle);
+    }
   }
 }
 
 /** ctx.promise */
 export function requestPromise(
   execution: Execution,
-  port: string,
+  name: string,
+  key: string | undefined,
   timeoutMs: number | undefined,
   show: unknown,
 ): Promise<unknown> {
   const { refusal, body } = execution;
   if (refusal !== undefined) return rejected(refusal);
-  if (body.ports[port]?.port !== "promise")
+  if (body.ports[name]?.port !== "promise")
     return rejected(
       new RepriseError(
         "UNKNOWN_PORT",
-        `${describeDefinition(body)} waits for promise \`${port}\`, which it does not declare. Add ports: { ${port}: promise() }.`,
+        `${describeDefinition(body)} waits for promise \`${name}\`, which it does not declare. Add ports: { ${name}: promise() }.`,
       ),
     );
+  const port = promiseIdOf(body.ports, name, key, `ctx.promise(${name})`);
   const shown = encodeInput(show, execution.limits);
   const command = execution.issueCommand("Promise", "CreatePromise", { promiseId: port }, ({ type, data }) => {
     if (type !== "PromiseCreated") return undefined;
@@ -94,11 +112,18 @@ export function requestPromise(
   if (settled !== undefined && node !== undefined && !isInTurn) node.time = Math.max(node.time, settled.at);
   const timed = timeoutMs !== undefined;
   if (!command.known) {
-    const data = promiseCreatedData(command.index, port, timeoutMs, shown, execution.isShielded);
-    const left = settled === undefined ? timeoutMs : undefined;
-    execution.requests.push({ kind: "promise", command: command.id, data, timeoutMs: left });
+    const data = promiseCreatedData(command.index, port, timeoutMs, shown, execution.isShielded, key);
+    const request = { kind: "promise", command: command.id, data, since: command.reopened?.at } as const;
+    execution.requests.push(
+      settled === undefined
+        ? { ...request, timeoutMs, open: { promiseId: port, name, key } }
+        : { ...request, timeoutMs: undefined },
+    );
   }
-  if (settled === undefined || isInTurn) return execution.open("Promise", command.id, port, timed);
+  if (settled === undefined || isInTurn) {
+    execution.promisePorts.wait(command.id);
+    return execution.open("Promise", command.id, port, timed);
+  }
   if (settled.type === "PromiseRejected") return rejected(settled.data.error as Error);
   return Promise.resolve(portValue(settled, timed));
 }

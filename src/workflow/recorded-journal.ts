@@ -13,12 +13,15 @@ import {
   type EntryType,
   type RetryRecord,
 } from "../kernel/index.ts";
+import { EarlierExecutions } from "./earlier-executions.ts";
+import { OpenCommands, type OpeningEntry } from "./open-commands.ts";
 
 type CreationType =
   | "TaskScheduled"
   | "ChildWorkflowInitiated"
   | "TimerStarted"
   | "PromiseCreated"
+  | "SettleRequested"
   | "StateSet"
   | "StateCleared"
   | "MessageSent";
@@ -31,6 +34,8 @@ type EndType = "RunCompleted" | "RunFailed" | "RunCancelled" | "RunContinued";
 export type CommandEntry = DecodedEntry<CreationType | CallEndType | AnswerType>;
 export type FailedAttempt = DecodedEntry<"OperationRetried" | "NodeRetried">;
 export type ChildMessageEntry = DecodedEntry<"ChildSignalled" | "ChildCancelRequested">;
+/** The code canceled a timer or a task. */
+export type CancelEntry = DecodedEntry<"TimerCancelled" | "TaskCancelled" | "TaskCancelRequested">;
 export type EndEntry = DecodedEntry<EndType>;
 
 export interface RecordedJournal {
@@ -38,18 +43,20 @@ export interface RecordedJournal {
   /** The entries that the code receives, in journal order. */
   readonly deliveries: readonly DecodedEntry[];
   readonly byCommand: ReadonlyMap<string, CommandEntry>;
-  /** By the id of the timer: starting and canceling it are two commands with one id. */
-  readonly timerCancels: ReadonlyMap<string, DecodedEntry<"TimerCancelled">>;
+  /** By the id of the timer or task: starting and canceling it are two commands with one id. */
+  readonly cancels: ReadonlyMap<string, CancelEntry>;
   /** By `childMessageKey`: a child and the messages to it share one id. */
   readonly childMessages: ReadonlyMap<string, ChildMessageEntry>;
-  /** Canceling a timer that has fired has no effect. */
-  readonly firedTimers: ReadonlySet<string>;
-  /** Timers that were open when the run was canceled. The cancel closed them unless they were shielded. */
-  readonly cancelledTimers: ReadonlySet<string>;
+  /** Timers and tasks that have ended: canceling one of them has no effect. */
+  readonly ended: ReadonlySet<string>;
+  /** Timers and tasks that were open when the run was canceled. The cancel closed those that do not survive it. */
+  readonly cancelledByRun: ReadonlySet<string>;
   /** The last failed attempt of operations and nodes that have no terminal entry. */
   readonly failedAttempts: ReadonlyMap<string, FailedAttempt>;
   /** The ids for which `ctx.patched` returned true. */
   readonly patches: ReadonlySet<string>;
+  /** By `inputChangeKey`: the changed inputs that earlier replays noted. */
+  readonly inputChanges: ReadonlySet<string>;
   /** Checkpoints of a graph, by step. */
   readonly steps: ReadonlyMap<number, DecodedEntry<"StepCommitted">>;
   /** The highest index of a command that is recorded when it is created; strict mode accepts no new command below it. */
@@ -57,6 +64,20 @@ export interface RecordedJournal {
   readonly end: EndEntry | undefined;
   /** One per `RunRetried` entry, in order (retry-record.V3). */
   readonly runRetries: readonly RetryRecord[];
+  /** Set if the run was retried. */
+  readonly earlier?: EarlierExecutions;
+  /** The commands of a fork that have no answer. */
+  readonly open: readonly OpeningEntry[];
+  /** fork.F5. Set if the run is a fork at a command. */
+  readonly shared?: SharedPart;
+}
+
+/** What a fork shares with its origins. */
+export interface SharedPart {
+  /** The first entries of the forks in the history, oldest first; the last one is the run's own. */
+  readonly forks: readonly DecodedEntry<"RunStarted">[];
+  /** Commands that have no answer in the shared entries, and that the fork has not requested again yet. */
+  readonly reopened: ReadonlyMap<string, OpeningEntry>;
 }
 
 /** The key of the n-th message to a child. */
@@ -64,10 +85,16 @@ export function childMessageKey(child: string, n: number): string {
   return `${child} message ${n}`;
 }
 
+/** Identifies a changed input: the same one is noted once. */
+export function inputChangeKey(command: string, what: string, given: string | undefined): string {
+  return `${command} ${what} ${given ?? ""}`;
+}
+
 const NO_ENTRIES: ReadonlyMap<string, never> = new Map<string, never>();
 const NO_STEPS: ReadonlyMap<number, never> = new Map<number, never>();
 const NO_COMMANDS: ReadonlySet<string> = new Set();
 const NO_RETRIES: readonly RetryRecord[] = [];
+const NO_OPENINGS: readonly OpeningEntry[] = [];
 
 export function runRetriesOf(entries: readonly Entry[]): readonly RetryRecord[] {
   const retried = decodeEntriesOf("RunRetried", entries);
@@ -101,16 +128,18 @@ export function freshJournal(first: Entry): RecordedJournal {
     started: decodeEntry(first) as DecodedEntry<"RunStarted">,
     deliveries: [],
     byCommand: NO_ENTRIES,
-    timerCancels: NO_ENTRIES,
+    cancels: NO_ENTRIES,
     childMessages: NO_ENTRIES,
-    firedTimers: NO_COMMANDS,
-    cancelledTimers: NO_COMMANDS,
+    ended: NO_COMMANDS,
+    cancelledByRun: NO_COMMANDS,
     failedAttempts: NO_ENTRIES,
     patches: NO_COMMANDS,
+    inputChanges: NO_COMMANDS,
     steps: NO_STEPS,
     lastIndex: -1,
     end: undefined,
     runRetries: NO_RETRIES,
+    open: NO_OPENINGS,
   };
 }
 
@@ -118,34 +147,45 @@ export function freshJournal(first: Entry): RecordedJournal {
 export function indexJournal(entries: readonly Entry[]): RecordedJournal {
   const deliveries: DecodedEntry[] = [];
   const byCommand = new Map<string, CommandEntry>();
-  const timerCancels = new Map<string, DecodedEntry<"TimerCancelled">>();
+  const cancels = new Map<string, CancelEntry>();
   const childMessages = new Map<string, ChildMessageEntry>();
   const messageCounts = new Map<string, number>();
   const failedAttempts = new Map<string, FailedAttempt>();
-  const openTimers = new Set<string>();
-  const firedTimers = new Set<string>();
-  const cancelledTimers = new Set<string>();
+  const open = new Set<string>();
+  const ended = new Set<string>();
+  const cancelledByRun = new Set<string>();
   const patches = new Set<string>();
+  const inputChanges = new Set<string>();
   const steps = new Map<number, DecodedEntry<"StepCommitted">>();
   let started: DecodedEntry<"RunStarted"> | undefined;
   let end: EndEntry | undefined;
   let lastIndex = -1;
-  let lastSeq = 0;
+  let lastSeq = Number.NEGATIVE_INFINITY;
   const runRetries = runRetriesOf(entries);
+  const forks: DecodedEntry<"RunStarted">[] = [];
+  const unanswered = new OpenCommands();
+  const reopened = new Map<string, OpeningEntry>();
+  const isFork = entries[0]?.data.includes('"forked"') === true || isShared(entries);
   for (const raw of effectiveEntries(entries, runRetries)) {
     const entry = decodeEntry(raw);
     const { type, command } = entry;
     invariant(entry.seq > lastSeq, "The entries of a journal are in order.");
+    if (isFork) {
+      unanswered.note(entry);
+      reopened.delete(command);
+    }
     lastSeq = entry.seq;
-    if (type === "TimerStarted") openTimers.add(command);
-    else if (type === "TimerCancelled") openTimers.delete(command);
-    else if (type === "TimerFired") firedTimers.add(command);
-    else if (isCancel(type)) for (const timer of openTimers) cancelledTimers.add(timer);
+    if (isCancel(type)) for (const one of open) cancelledByRun.add(one);
     switch (entry.type) {
       case "TaskScheduled":
-      case "ChildWorkflowInitiated":
       case "TimerStarted":
+        open.add(command);
+        byCommand.set(command, entry);
+        lastIndex = Math.max(lastIndex, entry.data.index);
+        break;
+      case "ChildWorkflowInitiated":
       case "PromiseCreated":
+      case "SettleRequested":
       case "StateSet":
       case "StateCleared":
       case "MessageSent":
@@ -153,8 +193,21 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
         lastIndex = Math.max(lastIndex, entry.data.index);
         break;
       case "TimerCancelled":
-        timerCancels.set(command, entry);
+      case "TaskCancelled":
+        open.delete(command);
+        cancels.set(command, entry);
         lastIndex = Math.max(lastIndex, entry.data.index);
+        break;
+      case "TaskCancelRequested":
+        cancels.set(command, entry);
+        lastIndex = Math.max(lastIndex, entry.data.index);
+        break;
+      case "TimerFired":
+      case "TaskCompleted":
+      case "TaskFailed":
+        open.delete(command);
+        ended.add(command);
+        deliveries.push(entry);
         break;
       case "ChildSignalled":
       case "ChildCancelRequested": {
@@ -185,8 +238,28 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
       case "PatchMarked":
         patches.add(entry.data.id);
         break;
+      case "InputChanged":
+        inputChanges.add(inputChangeKey(command, entry.data.what, entry.data.given));
+        break;
+      // It concerns the run's row, and no command.
+      case "RunMigrated":
+        break;
       case "RunStarted":
-        started = entry;
+        if (started === undefined) started = entry;
+        else {
+          forks.push(entry);
+          // The code starts when the code of the first origin did, with what the fork says.
+          started = { ...entry, at: started.at };
+          for (const opening of unanswered.take()) {
+            reopened.set(opening.command, opening);
+            byCommand.delete(opening.command);
+            for (let n = messageCounts.get(opening.command) ?? 0; n > 0; n -= 1)
+              childMessages.delete(childMessageKey(opening.command, n - 1));
+            messageCounts.delete(opening.command);
+          }
+          open.clear();
+          failedAttempts.clear();
+        }
         break;
       case "RunCompleted":
       case "RunFailed":
@@ -209,17 +282,26 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
     started,
     deliveries,
     byCommand,
-    timerCancels,
+    cancels,
     childMessages,
-    firedTimers,
-    cancelledTimers,
+    ended,
+    cancelledByRun,
     failedAttempts,
     patches,
+    inputChanges,
     steps,
     lastIndex,
     end,
     runRetries,
+    open: unanswered.all(),
+    ...(runRetries.length > 0 && { earlier: new EarlierExecutions(entries, runRetries) }),
+    ...(forks.length > 0 && { shared: { forks, reopened } }),
   };
+}
+
+/** shared-history.S1 */
+function isShared([first]: readonly Entry[]): boolean {
+  return first !== undefined && first.seq < 1;
 }
 
 /** The run ended before its code ran. */

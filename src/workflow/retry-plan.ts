@@ -7,17 +7,22 @@ import { invariant, toMs, type EpochMs } from "../base/index.ts";
 import {
   DEADLINE_ITEM,
   decodeEntry,
-  isCancel,
-  isOfType,
-  isTerminal,
   nodeCommandOf,
   nodeItemOf,
+  promiseNameOf,
   rangesOf,
+  timerDueAt,
+  type Arrival,
   type DecodedEntry,
   type Entry,
+  type EntryType,
   type NewItem,
+  type NewPromise,
   type RetryRecord,
+  type SentSettlement,
 } from "../kernel/index.ts";
+import { encodeInput, promiseRejectedData, promiseResolvedData } from "./entry-data.ts";
+import { OpenCommands, type OpeningEntry } from "./open-commands.ts";
 import { effectiveEntries, runRetriesOf } from "./recorded-journal.ts";
 
 /** A child that the run waits for. */
@@ -39,6 +44,10 @@ export interface RetryPlan {
   /** Other items that return to the queue: timers, and the nodes of flows. */
   readonly items: readonly NewItem[];
   readonly children: readonly OpenChild[];
+  /** Settlements of promises of other runs, to send again. */
+  readonly settlements: readonly SentSettlement[];
+  /** The promises that are open again. */
+  readonly promises: readonly NewPromise[];
   readonly deadlineMs: number | undefined;
   /** The ports whose rejection failed the run. */
   readonly reopened: readonly string[];
@@ -46,7 +55,7 @@ export interface RetryPlan {
 
 export type PlannedRetry = RetryPlan | { readonly status: "refused"; readonly reason: string };
 
-/** `entries` is the whole journal of a failed run. */
+/** `entries` is the whole journal of a failed run, and before it what the run shares with its origin. */
 export function planRetry(entries: readonly Entry[]): PlannedRetry {
   const last = entries.at(-1);
   if (last?.type !== "RunFailed") return { status: "refused", reason: "its last entry is not RunFailed" };
@@ -54,14 +63,19 @@ export function planRetry(entries: readonly Entry[]): PlannedRetry {
   if (undone === true) return { status: "refused", reason: "its steps were undone; start a new run" };
   const earlier = runRetriesOf(entries);
   const effective = effectiveEntries(entries, earlier).map(decodeEntry);
-  const [started] = effective;
-  invariant(started?.type === "RunStarted", "A retry never voids the first entry of a journal.");
+  const started = effective.findLast((entry) => entry.type === "RunStarted");
+  invariant(started !== undefined, "A retry never voids the first entry of a journal.");
   const deadlineMs = started.data.deadline;
   const lastStep = effective.findLast((entry) => entry.type === "StepCommitted");
   if (lastStep !== undefined) return planGraph(lastStep, effective, deadlineMs);
   const boundary = commands ?? (begun === false ? 0 : indexAfter(effective));
   const failed = at === undefined ? undefined : effective.findLast((entry) => isFailureOf(entry, at));
   const from = failed?.seq ?? (begun === false ? last.seq - 1 : last.seq);
+  if (from < 1)
+    return {
+      status: "refused",
+      reason: `${at ?? "the step"} failed before the run was forked; fork its origin at ${at ?? "that step"} instead`,
+    };
   const reopened = failed?.type === "PromiseRejected" ? [failed.data.promiseId] : [];
   const place = { from, commands: boundary, step: undefined, kept: [], reopened };
   const retried = { seq: last.seq + 1, emitted: [], ...place };
@@ -71,6 +85,8 @@ export function planRetry(entries: readonly Entry[]): PlannedRetry {
     ...place,
     tasks: open.flatMap(taskOf),
     items: open.flatMap(timerOf),
+    settlements: open.flatMap(settlementOf),
+    promises: open.flatMap(promiseOf),
     children: open.flatMap(({ type, command, data }) =>
       type === "ChildWorkflowInitiated" ? [{ command, id: data.childExecutionId }] : [],
     ),
@@ -96,6 +112,8 @@ function planGraph(
     kept: rangesOf(positions.toSorted((a, b) => a - b)),
     tasks: [],
     items: [],
+    settlements: [],
+    promises: [],
     children: [],
     deadlineMs,
     reopened: rejectedFor(new Set(ended("NodeFailed")), effective),
@@ -112,6 +130,22 @@ function rejectedFor(failed: ReadonlySet<string>, effective: readonly DecodedEnt
   return [...rejected].filter((port) => waitedFor.has(port));
 }
 
+/** What a run that has this journal waits for: tasks and timers as items of its queue, and the ids of children. */
+export function openWorkIn(
+  entries: readonly Entry[],
+): Pick<RetryPlan, "items"> & { readonly children: readonly string[] } {
+  const open = openAfter(effectiveEntries(entries, runRetriesOf(entries)).map(decodeEntry));
+  return {
+    items: open.flatMap((entry) => [...taskOf(entry).map(itemOf), ...timerOf(entry)]),
+    children: open.flatMap(({ type, data }) => (type === "ChildWorkflowInitiated" ? [data.childExecutionId] : [])),
+  };
+}
+
+/** A task reads its input from its entry. */
+function itemOf({ item, kind, name, priority, seq }: NewItem): NewItem {
+  return { item, kind, name, priority, seq };
+}
+
 /** The number of commands in a journal whose end does not name it. */
 function indexAfter(entries: readonly DecodedEntry[]): number {
   return entries.reduce((next, { data }) => {
@@ -120,44 +154,65 @@ function indexAfter(entries: readonly DecodedEntry[]): number {
   }, 0);
 }
 
+const FAILURES: ReadonlySet<EntryType> = new Set<EntryType>([
+  "TaskFailed",
+  "OperationFailed",
+  "ChildWorkflowFailed",
+  "SettleAnswered",
+]);
+
 function isFailureOf({ type, command, data }: DecodedEntry, at: string): boolean {
   if (type === "DeadlineExceeded") return at === DEADLINE_ITEM;
   if (type === "PromiseRejected") return command === at || data.promiseId === at;
-  return command === at && (type === "TaskFailed" || type === "OperationFailed" || type === "ChildWorkflowFailed");
+  return command === at && FAILURES.has(type);
 }
-
-type Opening = DecodedEntry<"TaskScheduled" | "ChildWorkflowInitiated" | "TimerStarted" | "PromiseCreated">;
 
 /** The entries that opened commands which are still open. */
-function openAfter(entries: readonly DecodedEntry[]): readonly Opening[] {
-  const open = new Map<string, Opening>();
-  const settledPorts = new Set<string>();
+function openAfter(entries: readonly DecodedEntry[]): readonly OpeningEntry[] {
+  const open = new OpenCommands();
   for (const entry of entries) {
-    if (isOfType(entry, "TaskScheduled", "ChildWorkflowInitiated", "TimerStarted", "PromiseCreated")) {
-      if (entry.type !== "PromiseCreated" || !settledPorts.has(entry.data.promiseId)) open.set(entry.command, entry);
-    } else if (isCancel(entry.type)) {
-      for (const [command, { data }] of open) if (data.shielded !== true) open.delete(command);
-    } else if (entry.type === "PromiseResolved" || entry.type === "PromiseRejected") {
-      const { promiseId } = entry.data;
-      settledPorts.add(promiseId);
-      for (const [command, { type, data }] of open)
-        if (type === "PromiseCreated" && data.promiseId === promiseId) open.delete(command);
-    } else if (isTerminal(entry.type)) open.delete(entry.command);
+    if (entry.type === "RunStarted") open.take();
+    open.note(entry);
   }
-  return [...open.values()];
+  return open.all();
 }
 
-function taskOf({ type, command, data, seq }: Opening): RetryPlan["tasks"] {
+function taskOf({ type, command, data, seq }: OpeningEntry): RetryPlan["tasks"] {
   if (type !== "TaskScheduled") return [];
   return [{ item: command, kind: "task", name: data.taskType, priority: 0, seq, input: data.input }];
 }
 
+/** A promise that has this value already accepts it again. */
+function settlementOf({ type, command, data }: OpeningEntry): readonly SentSettlement[] {
+  if (type !== "SettleRequested") return [];
+  const { promiseId, runId, definition, key, by, reason, value } = data;
+  const fields = {
+    ...(key !== undefined && { key }),
+    ...(by !== undefined && { by }),
+    ...(reason !== undefined && { reason }),
+  };
+  const arrival: Arrival =
+    "error" in data
+      ? { type: "PromiseRejected", target: promiseId, data: promiseRejectedData(promiseId, data.error, fields) }
+      : {
+          type: "PromiseResolved",
+          target: promiseId,
+          data: promiseResolvedData(promiseId, encodeInput(value), fields),
+        };
+  return [{ command, to: runId, definition, arrival }];
+}
+
+function promiseOf({ type, command, data, at, seq }: OpeningEntry): readonly NewPromise[] {
+  if (type !== "PromiseCreated" || data.receives !== undefined) return [];
+  return [{ command, name: promiseNameOf(data), key: data.key, seq, at }];
+}
+
 /** With the original due times: an overdue timer fires immediately. */
-function timerOf({ type, command, data, at, seq }: Opening): readonly NewItem[] {
+function timerOf({ type, command, data, at, seq }: OpeningEntry): readonly NewItem[] {
   const timer = (name: string, availableAt: EpochMs): NewItem[] => [
     { item: command, kind: "timer", name, priority: 0, availableAt, seq },
   ];
-  if (type === "TimerStarted") return timer("TimerFired", data.timerId === "sleepUntil" ? data.ms : at + data.ms);
+  if (type === "TimerStarted") return timer("TimerFired", timerDueAt(data, at));
   if (type !== "PromiseCreated" || data.timeout === undefined) return [];
   return timer("PromiseTimedOut", at + toMs(data.timeout));
 }

@@ -78,6 +78,7 @@ export class RunningNodes {
     invariant(node.open >= 0, "A node closes only what it has opened.");
     // A recorded answer sets the time itself.
     if (kept === true) return;
+    node.answeredSeq = undefined;
     node.time = Math.max(node.time, this.#execution.time);
     if (type === "Operation") return;
     node.waiting -= 1;

@@ -30,6 +30,11 @@ export interface NodeScope {
   randomCount: number;
   /** The result of `ctx.now`: when it started, then when the code received its last completion. */
   time: EpochMs;
+  /**
+   * attempts.X1. The last entry that its code received in a replay, or the one after which it was requested. Undefined: it was
+   * requested, or received an answer, after the replay.
+   */
+  answeredSeq: number | undefined;
   /** Sent with its result. Undefined for most nodes. */
   messages: NodeMessage[] | undefined;
   /** How many promises its code waits for, and how many of them can settle while no worker holds the run. */
@@ -48,6 +53,7 @@ export function nodeScope(
   attempt: number,
   path: string,
   time: EpochMs,
+  requestedAfter?: number,
 ): NodeScope {
   return {
     command,
@@ -58,12 +64,19 @@ export function nodeScope(
     counts: new Map(),
     randomCount: 0,
     time,
+    answeredSeq: requestedAfter,
     messages: undefined,
     open: 0,
     waiting: 0,
     stopped: undefined,
     isOver: false,
   };
+}
+
+/** The code of a node receives a recorded answer, of this time and entry. */
+export function noteAnswer(node: NodeScope, at: EpochMs, seq: number | undefined): void {
+  node.time = Math.max(node.time, at);
+  if (node.answeredSeq !== undefined && seq !== undefined) node.answeredSeq = Math.max(node.answeredSeq, seq);
 }
 
 /** The prefix of the commands of one attempt of a node (retry-record.V4). */

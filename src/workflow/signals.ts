@@ -170,6 +170,7 @@ export function requestReceive(
       command: command.id,
       data,
       timeoutMs: isComing ? undefined : timeoutMs,
+      since: command.reopened?.at,
     });
   }
   const promise = execution.open("Promise", command.id, receiveId(names), timed);

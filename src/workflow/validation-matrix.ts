@@ -12,7 +12,13 @@ type SeedCommand =
   | "CancelTimer"
   | "CreatePromise"
   | "ResolvePromise";
-export type CommandName = SeedCommand | "SendMessage" | "RunNode";
+export type CommandName =
+  | SeedCommand
+  | "CancelTask"
+  | "FinishCancelledTask"
+  | "SendMessage"
+  | "SettlePromise"
+  | "RunNode";
 
 interface Field {
   readonly field: string;
@@ -62,10 +68,24 @@ export const MATRIX: Readonly<Record<SeedCommand, Row>> = {
 
 const ROWS: Readonly<Record<CommandName, Row>> = {
   ...MATRIX,
+  // The seed lets a child have any id. Ours is part of the call: it names the run that answers and that messages go to.
+  ScheduleChildWorkflow: {
+    ...MATRIX.ScheduleChildWorkflow,
+    fields: [...MATRIX.ScheduleChildWorkflow.fields, field("childExecutionId", "the child with id", "starts")],
+  },
   RunNode: {
     entry: "NodeCompleted",
     also: ["NodeFailed", "NodeRetried"],
     fields: [field("operationName", "node", "runs")],
+  },
+  CancelTask: { entry: "TaskCancelled", fields: [] },
+  FinishCancelledTask: { entry: "TaskCancelRequested", fields: [] },
+  SettlePromise: {
+    entry: "SettleRequested",
+    fields: [
+      field("promiseId", "a value for promise", "settles", "promise"),
+      field("runId", "run", "settles it in", "run"),
+    ],
   },
   SendMessage: { entry: "MessageSent", fields: [field("destination", "a message to", "sends")] },
 };
@@ -75,7 +95,12 @@ export interface Mismatch {
   readonly message: string;
   readonly expected: unknown;
   readonly actual: unknown;
+  /** Absent: another command, order or name. */
+  readonly differs?: Differs;
 }
+
+/** What differs where code and journal have the same command: what the code passes, or a value that it made. */
+export type Differs = "input" | "value";
 
 export function compareFields(
   name: CommandName,

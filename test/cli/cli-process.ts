@@ -27,7 +27,7 @@ export interface CliOptions {
   readonly columns?: number;
 }
 
-function environment(): NodeJS.ProcessEnv {
+export function environment(): NodeJS.ProcessEnv {
   const { NO_COLOR: _no, FORCE_COLOR: _force, REPRISE_STORE: _store, ...env } = process.env;
   return env;
 }

@@ -39,11 +39,15 @@ describe("candidates", () => {
     expect(await fits("show", "pay")).toEqual(["pay:1"]);
     expect(await fits("cancel", "review-1", "")).toEqual(["review-1"]);
     expect(await fits("resume", "")).toEqual([]);
+    expect(await fits("delete", "")).toEqual(["pay:1"]);
+    expect(await fits("list", "--parent", "r")).toEqual(["review-1"]);
   });
 
   test("are names and values from the store", async () => {
     expect(await fits("list", "--definition", "")).toEqual(["review", "pay"]);
     expect(await fits("list", "--tag", "")).toEqual(["eu"]);
+    expect(await fits("list", "--tag", "x,e")).toEqual(["x,eu"]);
+    expect(await fits("list", "--created-a")).toEqual(["--created-after"]);
     expect(await fits("list", "--status", "failed,bl")).toEqual(["failed,blocked"]);
     expect(await fits("resolve", "review-1", "")).toEqual(["approval"]);
     expect(await fits("run", "some.ts", "p")).toEqual(["pay"]);

@@ -25,16 +25,18 @@ test("show reports a message that no worker has processed yet", async () => {
   using store = await shop();
   await store.cli("cancel", "review-1");
   const { stdout } = await store.cli("show", "review-1");
-  expect(stdout).toContain("waiting for\n  a worker with the definition review, to process 1 unread message\n");
+  expect(stdout).toContain(
+    "now\n  No worker is live; the run with 1 unread message needs one with review version 1.\n",
+  );
   const [shown] = jsonLines((await store.cli("show", "review-1", "--json")).stdout);
   expect(shown).toMatchObject({ status: "waiting", unread: 1 });
-  expect((await store.cli("show", "review-2")).stdout).not.toContain("a worker");
+  expect((await store.cli("show", "review-2")).stdout).not.toContain("worker");
 });
 
 test("a run that has ended is skipped and reported", async () => {
   using store = await shop();
   const { code, stdout, stderr } = await store.cli("cancel", "pay-1", "review-1");
-  expect([code, stdout]).toEqual([0, "requested cancellation of review-1 review\n"]);
+  expect([code, stdout]).toEqual([1, "requested cancellation of review-1 review\n"]);
   expect(stderr).toContain("skipped pay-1: already completed");
   const resumed = await store.cli("resume", "pay-1", "--json");
   expect(jsonLines(resumed.stdout)[0]).toEqual({
@@ -42,12 +44,12 @@ test("a run that has ended is skipped and reported", async () => {
     dryRun: false,
     count: 0,
     ids: [],
-    skipped: [{ id: "pay-1", reason: "already completed" }],
+    skipped: [{ id: "pay-1", status: "completed", reason: "already completed" }],
   });
   expect(resumed.code).toBe(1);
 });
 
-test("the exit code is 1 if every named run was skipped, and 0 if a filter selects no run", async () => {
+test("the exit code is 1 if a named run was skipped, and 0 if a filter selects no run", async () => {
   using store = await new StoreWithRuns([booking, review]).start(
     { id: "booking-1", what: booking, until: "failed" },
     { id: "review-1", what: review, until: "waiting" },
@@ -57,7 +59,7 @@ test("the exit code is 1 if every named run was skipped, and 0 if a filter selec
   expect(refused.stderr).toMatch(/^skipped booking-1: .*its steps were undone; start a new run/);
   expect((await store.cli("retry", "booking-1", "review-1")).code).toBe(1);
   expect((await store.cli("retry", "review-1", "--dry-run")).code).toBe(1);
-  expect((await store.cli("pause", "review-1", "booking-1")).code).toBe(0);
+  expect((await store.cli("pause", "review-1", "booking-1")).code).toBe(1);
   expect((await store.cli("retry", "--definition", "booking", "--yes")).code).toBe(0);
   expect((await store.cli("retry", "--tag", "none", "--yes")).code).toBe(0);
 });
@@ -113,7 +115,7 @@ test("a paused run continues after resume; a terminated run never continues", as
   expect([pause.code, pause.stdout]).toEqual([0, "paused review-1 review\n"]);
   expect(await store.statusOf("review-1")).toBe("paused");
   expect((await store.cli("show", "review-1")).stdout).toContain(
-    `Paused; run \`reprise resume review-1 --store ${store.url}\` to continue`,
+    `\nnow\n  The run is paused: no new step starts, and messages are accepted.\n    next: reprise resume review-1 --store ${store.url}\n`,
   );
   const again = await store.cli("pause", "review-1", "--json");
   expect(jsonLines(again.stdout)).toMatchObject([{ action: "pause", count: 0, skipped: [{ id: "review-1" }] }]);
@@ -133,7 +135,7 @@ test("a failed run is retried from the failed step; other runs are skipped", asy
     { id: "review-1", what: review, until: "waiting" },
   );
   const { code, stdout, stderr } = await store.cli("retry", "refuse-1", "review-1");
-  expect([code, stdout]).toEqual([0, "retried refuse-1 refuse\n"]);
+  expect([code, stdout]).toEqual([1, "retried refuse-1 refuse\n"]);
   expect(stderr).toContain("skipped review-1: it is waiting; this command applies to runs that are failed");
   expect(await store.statusOf("refuse-1")).toBe("queued");
   expect(await store.finish("refuse-1")).toMatchObject({ status: "failed" });

@@ -60,7 +60,7 @@ test("a change of an imported file restarts the worker; runs continue with the n
 
   child.kill("SIGINT");
   const { code, stdout } = await ended;
-  expect(code).toBe(0);
+  expect(code).toBe(130);
   expect(stdout).toMatch(/watching .*flows\.mjs/);
   expect(stdout).toMatch(/greet-1 +· started\n/);
   expect(stdout).toMatch(/changed .*greeting\.mjs\n.*ready: greet\n/);
@@ -85,7 +85,7 @@ test("dev names the line of a file that cannot be loaded, and tries again after 
   await ready;
   child.kill("SIGTERM");
   const { code, stderr } = await ended;
-  expect(code).toBe(0);
+  expect(code).toBe(143);
   expect(stderr).toMatch(/error USAGE: .*flows\.mjs cannot be loaded: Error: Cannot find module/);
   expect(stderr).toMatch(/error USAGE: .*flows\.mjs cannot be loaded: Error: at load \(missing\.mjs:1\)/);
 });
@@ -136,7 +136,7 @@ test(
     await waitForOutput(child, "ready: greet");
     child.stdin.write("\u0003");
     const { code, stdout } = await ended;
-    expect([code, stdout]).toEqual([0, expect.stringContaining("stopping: waiting for running steps to finish")]);
+    expect([code, stdout]).toEqual([130, expect.stringContaining("stopping: waiting for running steps to finish")]);
     const [report] = jsonLines((await cli(["doctor", "--json", "--store", project.url])).stdout);
     expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
   },

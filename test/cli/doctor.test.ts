@@ -33,7 +33,7 @@ test("doctor reports runs that no worker can claim, stopped runs by reason, and 
   const { code, stdout } = await cli(["doctor", "--store", url]);
   expect([code, stdout]).toEqual([0, expect.stringContaining("healthy")]);
   expect(stdout).toMatch(
-    /^pending +2 due runs of later, version 2, oldest .*: no live worker can run them; start one with `reprise worker <file> --store sqlite:\S+`$/m,
+    /^pending +No worker is live; 2 runs of later v2 need one with later version 2 \(oldest .*\)\n +next: reprise worker <file> --store sqlite:\S+$/m,
   );
   expect(stdout).toMatch(/^stopped +2 blocked, STALLED: b, a$/m);
   expect(stdout).toMatch(
@@ -58,5 +58,7 @@ test("doctor reports runs that no worker can claim, stopped runs by reason, and 
 
   await using _worker = await createEngine({ store: url, definitions: [notifies], logger: SILENT });
   const beside = await cli(["doctor", "--store", url]);
-  expect(beside.stdout).toMatch(/2 due runs of later, version 2, .*: no live worker can run them; /m);
+  expect(beside.stdout).toMatch(
+    /No live worker can claim 2 runs of later v2, which need later version 2: \S+ \(\w+\) does not\s+have it/,
+  );
 });

@@ -105,7 +105,7 @@ describe("show", () => {
   test("--timeline prints every entry; for a long run the first and the last ones", async () => {
     const { stdout } = await on("show", "shop-1", "--timeline");
     expect(stdout).toMatch(
-      /● rate +node, attempt 2 → \{ password: '\[redacted\]', percent: 19 \}\n +└ attempt 1: Error: no rate/,
+      /● rate +node, attempt 2 → \{ password: '\[redacted\]', percent: 19 \}\n +└ attempt 1 on \S+, took .*: Error: no rate/,
     );
     expect(stdout).toMatch(/· taxed\[\] +spread, 40 items\n.*· taxed\[\] +items 0 to 39\n/);
     expect(stdout).toMatch(/· waved +skipped\n/);

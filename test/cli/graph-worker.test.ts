@@ -94,7 +94,7 @@ test("dev prints the nodes and steps of a graph", async () => {
   await completed;
   child.kill("SIGINT");
   const { code, stdout } = await ended;
-  expect(code).toBe(0);
+  expect(code).toBe(130);
   expect(stdout).toMatch(/t-1 +● greet +node 1\.0, took .* → \{ said: \[ 'hello' \] \}, label greeted\n/);
   expect(stdout).toMatch(/t-1 +· step 1 +said \+1 \(9 bytes\), label greeted\n/);
 });

@@ -17,12 +17,13 @@ interface Shown {
   readonly command: Command;
 }
 
-/** The commands without subcommands: `schedule list`, not `schedule`. Hidden commands are omitted. */
+/** The commands that do something: `schedule list`, not `schedule`, but also `key`, which has subcommands. Hidden commands are omitted. */
 function leavesOf(command: Command, path: readonly string[] = []): Shown[] {
   const shown = command.createHelp().visibleCommands(command);
   const children = shown.filter((child) => child.name() !== "help");
   if (children.length === 0) return [{ path: path.join(" "), command }];
-  return children.flatMap((child) => leavesOf(child, [...path, child.name()]));
+  const own = "_actionHandler" in command && command._actionHandler ? [{ path: path.join(" "), command }] : [];
+  return [...own, ...children.flatMap((child) => leavesOf(child, [...path, child.name()]))];
 }
 
 const commands = leavesOf(createProgram());

@@ -1,12 +1,21 @@
 // reprise init: the project passes its tests and runs.
 
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { cli, finished, jsonLines, ROOT, waitForOutput, startCli, startNode, TemporaryFolder } from "./cli-process.ts";
 
-const FILES = ["package.json", "tsconfig.json", "workflows.ts", "workflows.test.ts", "README.md", ".gitignore"];
+const FILES = [
+  "package.json",
+  "tsconfig.json",
+  ".oxlintrc.json",
+  "workflows.ts",
+  "workflows.test.ts",
+  "README.md",
+  ".gitignore",
+];
 
 /** Does what `npm install` does. */
 function install(folder: string): void {
@@ -50,10 +59,42 @@ test(
     expect((await cli(["resolve", "ada", "confirmed", "true"], options)).code).toBe(0);
     await sleeps;
     worker.kill("SIGTERM");
-    expect((await ended).code).toBe(0);
-    expect((await cli(["verify", "ada", "workflows.ts"], options)).stdout).toMatch(/^same /);
+    expect((await ended).code).toBe(143);
+    expect((await cli(["verify", "ada", "workflows.ts"], options)).stdout).toMatch(/^verified /);
   },
 );
+
+test("the linter of a new project finds a call that is not deterministic, and a missing await", async () => {
+  using folder = new TemporaryFolder();
+  await cli(["init"], { cwd: folder.path });
+  // What the published package has. A linter does not know the condition that selects the sources.
+  const installed = folder.file("node_modules/reprise");
+  mkdirSync(join(installed, "dist"), { recursive: true });
+  copyFileSync(join(ROOT, "package.json"), join(installed, "package.json"));
+  const source = readFileSync(join(ROOT, "src/lint.ts"), "utf8");
+  writeFileSync(join(installed, "dist/lint.js"), stripTypeScriptTypes(source));
+  const lint = (): { status: number | null; stdout: string } =>
+    spawnSync(process.execPath, [join(ROOT, "node_modules/oxlint/bin/oxlint")], {
+      cwd: folder.path,
+      encoding: "utf8",
+    });
+  const clean = lint();
+  expect([clean.status, clean.stdout]).toEqual([0, expect.stringContaining("0 warnings and 0 errors")]);
+  writeFileSync(
+    folder.file("mistakes.ts"),
+    `import { workflow, type WorkflowContext } from "reprise";
+export const late = workflow("late", body);
+async function body(ctx: WorkflowContext): Promise<number> {
+  ctx.sleep("1 day");
+  return Date.now();
+}
+`,
+  );
+  const found = lint();
+  expect(found.status).toBe(1);
+  expect(found.stdout).toContain("ctx.sleep() is not awaited.");
+  expect(found.stdout).toContain("Date.now() is not deterministic in workflow code");
+});
 
 test("init writes nothing if one of its files exists", async () => {
   using folder = new TemporaryFolder();

@@ -13,6 +13,8 @@ import {
   TemporaryFolder,
   type Finished,
 } from "./cli-process.ts";
+import * as after from "./changed/input-after.ts";
+import * as before from "./changed/input-before.ts";
 import * as definitions from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
@@ -68,7 +70,33 @@ describe("list", () => {
       tags: expect.arrayContaining(["eu", "shop"]),
       entries: 8,
       digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      errorCode: null,
     });
+  });
+
+  test("filters by time, several tags, error code, text of the id and parent", async () => {
+    const ids = async (...args: readonly string[]): Promise<string[]> =>
+      jsonLines((await on("list", "--json", ...args)).stdout).map(({ id }) => id as string);
+    expect(await ids("--tag", "eu,shop")).toEqual(["pay-1"]);
+    expect(await ids("--tag", "eu", "--tag", "nowhere")).toEqual([]);
+    expect(await ids("--id-contains", "-1", "--status", "failed,waiting")).toEqual(["review-1", "refuse-1"]);
+    expect(await ids("--id-contains", "ay-")).toEqual(["pay-1"]);
+    const [failed] = jsonLines((await on("list", "--json", "--status", "failed")).stdout);
+    const errorCode = failed?.["errorCode"] as string;
+    expect(errorCode).toMatch(/^\w+$/);
+    expect(await ids("--error-code", errorCode)).toEqual(["refuse-1"]);
+    expect(await ids("--created-after", "1h", "--created-before", "2099-01-01T00:00")).toHaveLength(5);
+    expect(await ids("--created-before", "1 hour")).toEqual([]);
+    expect(await ids("--ended-after", "2020-01-01", "--definition", "pay")).toEqual(["pay-1"]);
+    expect(await ids("--ended-before", "2020-01-01")).toEqual([]);
+    expect(await ids("--parent", "pay-1")).toEqual([]);
+    const noParent = await on("list", "--parent", "nobody");
+    expect([noParent.code, noParent.stderr]).toEqual([2, expect.stringContaining("RUN_NOT_FOUND")]);
+    const badTime = await on("list", "--created-after", "yesterday");
+    expect([badTime.code, badTime.stderr]).toEqual([
+      2,
+      expect.stringContaining('--created-after: "yesterday" is not a time. Write a date such as 2026-11-17'),
+    ]);
   });
 
   test("filters by status, tag and limit", async () => {
@@ -93,22 +121,22 @@ describe("show", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^pay-1 {2}pay v1 {2}completed in \d+ ms\n/);
     expect(stdout).toMatch(
-      /● charge +took \d+ ms, attempt 2 → \{ paid: 4990 \}\n +└ attempt 1: Error: no answer\\u001b\[31m\\nfrom/,
+      /● charge +took \d+ ms, attempt 2 → \{ paid: 4990 \}\n +└ attempt 1 on \S+, took \d+ ms: Error: no answer\\u001b\[31m\\nfrom/,
     );
     expect(stdout).toMatch(/○ sleep 20 ms +until \+\d+ ms\n.*● sleep 20 ms +ended after \d+ ms/);
     expect(stdout).toMatch(/· state paid +=.*4990n/);
     expect(stdout).toMatch(/● label +operation → 'L-4990\\x1B\[2J'/);
     expect(stdout).toMatch(/● completed +→ \{ at: 1970-01-01T00:00:00.000Z/);
-    expect(stdout).not.toContain("waiting for");
+    expect(stdout).not.toContain("\nnow\n");
     expect(stdout).not.toMatch(CONTROL);
   });
 
   test("prints what a waiting run waits for", async () => {
     const { stdout } = await on("show", "review-1");
     expect(stdout).toMatch(
-      /waiting for\n {2}timer, fires in (?:1 h|59 m).*Timer\(0\)\n {2}promise approval, times out in \d+ [dh].*Promise\(0\)/,
+      /now\n {2}It waits for a timer, which fires in (?:1 h|59 m).*Timer\(0\)\n {2}It has waited .* for promise approval, times out in \d+ [dh].*Promise\(0\)/,
     );
-    expect(stdout).toContain(`\n  next: reprise resolve review-1 approval '<value as JSON>' --store ${store}\n`);
+    expect(stdout).toContain(`\n    next: reprise resolve review-1 approval '<value as JSON>' --store ${store}\n`);
   });
 
   test("prints why a run failed and the next command", async () => {
@@ -198,20 +226,34 @@ describe("journal", () => {
 
 describe("replay and verify", () => {
   test("report that the code matches the journal", async () => {
-    for (const check of ["replay", "verify"]) {
-      const { code, stdout } = await on(check, "pay-1", DEFINITIONS);
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^same {2}pay-1: .*\(8 entries\)\.\nsha256:[0-9a-f]{64}\n$/);
-    }
-    const [verdict] = jsonLines((await on("verify", "pay-1", DEFINITIONS, "--json")).stdout);
-    expect(verdict).toEqual({
-      id: "pay-1",
-      generation: 0,
-      check: "verify",
-      entries: 8,
-      status: "same",
-      digest: expect.stringMatching(/^sha256:/),
-    });
+    const replayed = await on("replay", "pay-1", DEFINITIONS);
+    expect([replayed.code, replayed.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^same {2}pay-1: .*\(8 entries\)\.\nsha256:[0-9a-f]{64}\n$/),
+    ]);
+    const verified = await on("verify", "pay-1", DEFINITIONS);
+    expect([verified.code, verified.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^verified {2}pay-1: journal intact, code matches the journal \(8 entries\)\.\nsha256:/),
+    ]);
+    expect(jsonLines((await on("verify", "pay-1", DEFINITIONS, "--json")).stdout)).toEqual([
+      {
+        exitCode: 0,
+        runs: [
+          {
+            id: "pay-1",
+            generation: 0,
+            definition: "pay",
+            entries: 8,
+            levels: [0, 3],
+            verdict: "verified",
+            exitCode: 0,
+            digest: expect.stringMatching(/^sha256:/),
+            output: expect.stringMatching(/^[0-9a-f]{64}$/),
+          },
+        ],
+      },
+    ]);
   });
 
   test("name the place where changed code differs", async () => {
@@ -222,8 +264,8 @@ describe("replay and verify", () => {
     );
     const json = await on("verify", "pay-1", CHANGED, "--json");
     expect(json.code).toBe(4);
-    expect(jsonLines(json.stdout)[0]).toMatchObject({
-      status: "mismatch",
+    expect(jsonLines(json.stdout)[0]!["runs"][0]).toMatchObject({
+      verdict: "code_differs",
       where: "Task(0)",
       expected: "bill",
       actual: "charge",
@@ -301,7 +343,38 @@ test("show, journal and verify read each generation of a run that continued as n
   const [entry] = jsonLines((await shop.cli("journal", "pages-1", "--generation", "1", "--json")).stdout);
   expect(entry).toMatchObject({ type: "RunStarted", data: { input: 1 } });
   const [same] = jsonLines((await shop.cli("verify", "pages-1", DEFINITIONS, "--generation", "0", "--json")).stdout);
-  expect(same).toMatchObject({ status: "same", generation: 0 });
+  expect(same).toMatchObject({ exitCode: 0, runs: [{ verdict: "verified", generation: 0 }] });
   const none = await shop.cli("journal", "pages-1", "--generation", "9");
   expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("has no generation 9; its latest is 2")]);
+});
+
+test("show and verify name an input that a worker's replay changed; doctor accepts the journal", async () => {
+  using shop = await new StoreWithRuns(Object.values(before)).start({
+    id: "invoice-1",
+    what: before.invoice,
+    until: "waiting",
+  });
+  {
+    const logger = { info: () => {}, warn: () => {}, error: () => {} };
+    await using engine = await createEngine({ store: shop.url, definitions: Object.values(after), logger });
+    const run = engine.get(after.invoice, "invoice-1");
+    await run.resolve("go", "done");
+    expect(await run.result()).toBe("done");
+  }
+  const [restored, changed] = ["before", "after"].map((name) => join(ROOT, `test/cli/changed/input-${name}.ts`));
+  const line = "Task(0): a replay passed another task input than the journal recorded";
+  const { stdout } = await shop.cli("show", "invoice-1");
+  expect(stdout).toContain(line);
+  expect(stdout).toMatch(/✖ input changed +at Task\(0\): a replay passed another task input/);
+  const noted = { inputChanges: [{ where: "Task(0)", what: "task input" }] };
+  expect(jsonLines((await shop.cli("show", "invoice-1", "--json")).stdout)[0]).toMatchObject(noted);
+  const verified = await shop.cli("verify", "invoice-1", restored!);
+  expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining(line)]);
+  const [verdict] = jsonLines((await shop.cli("verify", "invoice-1", restored!, "--json")).stdout);
+  expect(verdict).toMatchObject({ exitCode: 0, runs: [noted] });
+  const refused = await shop.cli("verify", "invoice-1", changed!);
+  expect(refused.stdout).toContain("the journal recorded another task input than the code now passes (at Task(0))");
+  const lenient = await shop.cli("replay", "invoice-1", changed!, "--lenient");
+  expect(lenient.stdout).toMatch(/^differs .*1 difference[\s\S]*at Task\(0\): the journal recorded another task input/);
+  expect((await shop.cli("doctor")).code).toBe(0);
 });

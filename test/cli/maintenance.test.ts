@@ -1,9 +1,11 @@
-// migrate, prune and backup.
+// migrate, prune, delete and backup.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { MIGRATIONS, SCHEMA_VERSION, APPLICATION_ID } from "../../src/stores/sqlite/schema.ts";
+import { emptyCheckpoint } from "@langchain/langgraph-checkpoint";
+import { RepriseSaver } from "reprise/langgraph";
 import { command as cli, jsonLines, TemporaryFolder } from "./cli-process.ts";
 import { charge, pay, review } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
@@ -81,6 +83,43 @@ test("prune counts, asks and deletes old ended runs with their journals", async 
   expect(ids).toEqual(["review-1"]);
   const bad = await store.cli("prune", "--older-than", "soon");
   expect(bad.stderr).toMatch(/^error BAD_DURATION: --older-than/);
+});
+
+test("delete removes ended runs with their journals, and says why it skips a run", async () => {
+  using store = await shop();
+  const refused = await store.cli("delete", "pay-1");
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining("Delete run pay-1, with children and journals? This is not a terminal"),
+  ]);
+  expect(await store.statusOf("pay-1")).toBe("completed");
+  const both = await store.cli("delete", "pay-1", "review-1", "--yes");
+  expect([both.code, both.stdout]).toEqual([1, "deleted pay-1\n"]);
+  expect(both.stderr).toContain("skipped review-1: Run review-1 cannot be deleted: it is waiting.");
+  expect(both.stderr).toContain("reprise terminate review-1");
+  expect(await store.statusOf("pay-1")).toBeUndefined();
+  const gone = await store.cli("delete", "pay-1", "--yes");
+  expect([gone.code, gone.stderr]).toEqual([2, expect.stringContaining("RUN_NOT_FOUND")]);
+  expect((await store.cli("terminate", "review-1")).code).toBe(0);
+  const [json] = jsonLines((await store.cli("delete", "review-1", "--yes", "--json")).stdout);
+  expect(json).toEqual({ deleted: [{ id: "review-1", runs: 1 }], skipped: [] });
+});
+
+test("prune --threads deletes LangGraph threads and no runs", async () => {
+  using store = await shop();
+  await using saver = new RepriseSaver({ store: store.url });
+  const config = { configurable: { thread_id: "ann", checkpoint_ns: "" } };
+  await saver.put(config, emptyCheckpoint(), { source: "loop", step: 0, parents: {} }, {});
+  const [dry] = jsonLines((await store.cli("prune", "--threads", "--older-than", "0s", "--dry-run", "--json")).stdout);
+  expect(dry).toEqual({ threads: 1, storedBefore: expect.stringMatching(/Z$/), dryRun: true });
+  const [young] = jsonLines((await store.cli("prune", "--threads", "--older-than", "1h", "--yes", "--json")).stdout);
+  expect(young).toMatchObject({ threads: 0 });
+  const refused = await store.cli("prune", "--threads", "--older-than", "0s");
+  expect(refused.stderr).toContain("Delete 1 thread without a checkpoint for 0 ms? This is not a terminal");
+  const { code, stdout } = await store.cli("prune", "--threads", "--older-than", "0s", "--yes");
+  expect([code, stdout]).toEqual([0, "deleted 1 thread without a checkpoint for 0 ms\n"]);
+  expect(await saver.getTuple(config)).toBeUndefined();
+  expect(await store.statusOf("pay-1")).toBe("completed");
 });
 
 test("a backup is a store with the same runs, and backup overwrites no file", async () => {

@@ -1,7 +1,7 @@
 // signal, resolve, reject, query, update and stream, with and without the code of the run.
 
 import { expect, test } from "vitest";
-import { createEngine } from "reprise";
+import { createEngine, stream, workflow } from "reprise";
 import { DEFINITIONS, finished, jsonLines, startCli } from "./cli-process.ts";
 import { cart, order, review } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
@@ -22,7 +22,7 @@ test("resolve needs no code: the name is in the journal, and the run continues w
   expect([code, stdout]).toEqual([0, "resolved approval of review-1\n"]);
   expect(stderr).toContain("add --file <file> to validate it with the workflow's schema");
   const [json] = jsonLines((await store.cli("resolve", "review-2", "approval", '{"ok":false}', "--json")).stdout);
-  expect(json).toEqual({ action: "resolve", id: "review-2", name: "approval", checked: false });
+  expect(json).toEqual({ action: "resolve", id: "review-2", name: "approval", key: null, checked: false });
   expect(await store.finish("review-1")).toMatchObject({ status: "completed", output: true });
   expect(await store.finish("review-2")).toMatchObject({ status: "completed", output: false });
 });
@@ -31,7 +31,7 @@ test("a second value for a promise is refused and the first one stays", async ()
   using store = await shop();
   await store.cli("resolve", "review-1", "approval", '{"ok":true}');
   const again = await store.cli("reject", "review-1", "approval", "too late");
-  expect(again.code).toBe(2);
+  expect(again.code).toBe(1);
   expect(again.stderr).toMatch(/^error PROMISE_ALREADY_RESOLVED:/);
   expect(await store.finish("review-1")).toMatchObject({ status: "completed", output: true });
 });
@@ -65,7 +65,7 @@ test("a message to a run that has ended is refused", async () => {
   await store.cli("cancel", "order-1");
   await store.finish("order-1");
   const { code, stderr } = await store.cli("resolve", "order-1", "payment", "1");
-  expect(code).toBe(2);
+  expect(code).toBe(1);
   expect(stderr).toMatch(/^error RUN_ENDED: Run order-1 has ended \(cancelled\)/);
 });
 
@@ -86,7 +86,7 @@ test("with the code a promise can be resolved before the run waits for it, and i
     "--json",
   );
   expect(code).toBe(0);
-  expect(jsonLines(stdout)).toEqual([{ action: "resolve", id: "order-1", name: "payment", checked: true }]);
+  expect(jsonLines(stdout)).toEqual([{ action: "resolve", id: "order-1", name: "payment", key: null, checked: true }]);
 });
 
 test("a string without JSON quotes is refused with a hint", async () => {
@@ -115,6 +115,36 @@ test("signals arrive in order, and a stream can be followed while the run contin
     { offset: 2, value: "got b" },
   ]);
   expect((await store.cli("stream", "cart-1", "said", "--after", "1")).stdout).toBe("     2  'got b'\n");
+});
+
+test("a stream shows where a step was executed again, also as JSON", async () => {
+  using store = await shop();
+  const chat = workflow("chat", { ports: { words: stream<string>() } }, async (ctx) =>
+    ctx.run(
+      "model",
+      (op) => {
+        op.emit("words", `try ${op.attempt}`);
+        if (op.attempt === 1) throw new Error("once");
+      },
+      { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } },
+    ),
+  );
+  {
+    await using engine = await createEngine({ store: store.url, definitions: [chat], logger: false });
+    await (await engine.start(chat, undefined, { id: "chat-1" })).result();
+  }
+  const { stdout } = await store.cli("stream", "chat-1", "words");
+  expect(stdout.split("\n")).toEqual([
+    "     1  'try 1'",
+    "     2  reset: Operation(0) is repeated (execution 2); its values above are void",
+    "     3  'try 2'",
+    "",
+  ]);
+  expect(jsonLines((await store.cli("stream", "chat-1", "words", "--json")).stdout)).toEqual([
+    { offset: 1, value: "try 1", step: "Operation(0)", execution: 1 },
+    { offset: 2, reset: { step: "Operation(0)", execution: 2 } },
+    { offset: 3, value: "try 2", step: "Operation(0)", execution: 2 },
+  ]);
 });
 
 test("an unknown signal is refused, with and without the code", async () => {

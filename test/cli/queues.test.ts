@@ -44,7 +44,7 @@ test("queues are listed with their work and limits, paused and resumed", async (
   expect(paused).toEqual({ ...MAIL, paused: true, pausedAt: expect.stringMatching(/^20.*Z$/) });
   expect(stdout).toContain(`paused since ${String(paused?.["pausedAt"])}`);
   const [resumed] = jsonLines((await store.cli("queue", "resume", "mail", "--json")).stdout);
-  expect(resumed).toEqual({ action: "resume", queue: MAIL });
+  expect(resumed).toEqual({ action: "resume", skipped: null, queue: MAIL });
 });
 
 test("queue limit sets or removes limits", async () => {

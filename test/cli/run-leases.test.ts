@@ -1,12 +1,11 @@
 // Run leases: what show, doctor and top report about running runs, expired leases and the store's history.
 
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createEngine, task, workflow } from "reprise";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { workerTag, historyOf, historyRow, type WorkerInfo } from "../../src/kernel/index.ts";
 import { findExpiredLeases, stalledLines, readStalledRuns } from "../../src/cli/doctor-leases.ts";
-import { runLeasesOf, turnLines } from "../../src/cli/run-leases.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { claimItems, startHeld, startWithTasks } from "../../src/testing/store-cases/store-actions.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
@@ -21,45 +20,6 @@ const worker = (number: number, until: number, leaseMs = 10_000): WorkerInfo => 
   until,
   profile: JSON.stringify({ definitions: [], items: [], leaseMs }),
   activity: undefined,
-});
-
-describe("the lease of a running run", () => {
-  const lines = (holder: number | undefined, workers: readonly WorkerInfo[]): readonly string[] =>
-    turnLines(runLeasesOf({ run: 1, worker: holder, committedAt: NOW - 41_000, items: [] }, workers, NOW), NOW);
-
-  test.each([
-    ["a live worker", 3, [worker(3, NOW + 1)], ["being executed by worker shop-3 (3), last commit 41 s ago"]],
-    [
-      "a worker with an expired lease, and a live worker",
-      3,
-      [worker(3, NOW - 12_000), worker(4, NOW + 1)],
-      [
-        "being executed by worker shop-3 (3), last commit 41 s ago",
-        "its lease expired 12 s ago; another worker will take it over",
-      ],
-    ],
-    [
-      "a worker with an expired lease, and no live worker",
-      3,
-      [worker(3, NOW)],
-      [
-        "being executed by worker shop-3 (3), last commit 41 s ago",
-        "its lease expired 0 ms ago; no live worker can take it over",
-      ],
-    ],
-    [
-      "an unregistered worker",
-      3,
-      [worker(4, NOW + 1)],
-      [
-        "being executed by worker 3, last commit 41 s ago",
-        "that worker is not registered; another worker will take it over",
-      ],
-    ],
-    ["no worker", undefined, [], ["no worker is executing it, last commit 41 s ago; run `reprise doctor`"]],
-  ])("is reported: %s", (_what, holder, workers, expected) => {
-    expect(lines(holder, workers)).toEqual(expected);
-  });
 });
 
 test("an expired lease is a problem only while a live worker could have taken over", () => {
@@ -90,11 +50,17 @@ test("a run is stalled if its last commit is older than a minute and than its wo
   time.advanceTo(time.now() + 31_000);
   const quiet = await readStalledRuns(store, await store.listWorkers());
   expect([quiet.count, quiet.more, quiet.longest.length]).toEqual([7, false, 5]);
-  expect(stalledLines(quiet, store.now())).toEqual([
+  expect(stalledLines(quiet)).toEqual([
     "7 running runs without a commit for over a minute",
-    ...quiet.longest.map(({ id }) => `${id}: worker short (${workerTag(short)}), last commit 1 m 1 s ago`),
+    ...quiet.longest.map(
+      ({ id }) =>
+        `${id}: Worker short (${workerTag(short)}) has executed the run for 1 m 1 s, last commit 1 m 1 s ago; its lease is valid for 8 m 59 s.`,
+    ),
     "and 2 more",
   ]);
+  // Without any live worker, a run is stalled as soon as the lease of its worker has expired.
+  const gone = (await store.listWorkers()).map((one) => ({ ...one, until: store.now() - 1 }));
+  expect((await readStalledRuns(store, gone)).count).toBe(9);
   const paged = await readStalledRuns(store, await store.listWorkers(), { page: 2, max: 100 });
   expect([paged.count, paged.more]).toEqual([7, false]);
   expect(await readStalledRuns(store, await store.listWorkers(), { page: 2, max: 4 })).toMatchObject({
@@ -126,7 +92,7 @@ test("show names the worker that executes a run and its tasks, and the time of t
   await Promise.all([inStep.promise, inTask.promise]);
   const show = (...args: readonly string[]): ReturnType<typeof command> => command(["show", ...args, "--store", url]);
   expect((await show("slow-1")).stdout).toMatch(
-    /^now\n {2}being executed by worker \S+ \(\w+\), last commit [\d.]+ m?s ago\n/m,
+    /^now\n {2}Worker \S+ \(\w+\) has executed the run for [\d.]+ m?s, last commit [\d.]+ m?s ago; its lease is/m,
   );
   const holder = { worker: expect.any(Number), name: expect.any(String), alive: true, until: expect.any(String) };
   expect(jsonLines((await show("slow-1", "--json")).stdout)[0]).toMatchObject({
@@ -136,7 +102,9 @@ test("show names the worker that executes a run and its tasks, and the time of t
   });
   await expect
     .poll(async () => (await show("prints-1")).stdout)
-    .toMatch(/task print: running on worker \S+ \(\w+\) {2}Task\(0\)/);
+    .toMatch(
+      /Worker \S+ \(\w+\) has executed task print for [\d.]+ m?s; its lease is valid for [\d.]+ s\. {2}Task\(0\)/,
+    );
   expect(jsonLines((await show("prints-1", "--json")).stdout)[0]).toMatchObject({
     heldItems: [{ ...holder, item: "Task(0)" }],
   });
@@ -158,7 +126,7 @@ test("doctor reports stalled runs as information, and an expired lease that no w
   expect([alone.code, alone.stdout]).toEqual([
     0,
     expect.stringMatching(
-      /^stalled +1 running run without a commit for over a minute\n +order-1: worker dead \(\w+\), its lease has expired, last commit 1 m \d+ s ago$/m,
+      /^stalled +1 running run without a commit for over a minute, or without a live\s+worker\n +order-1: The lease of worker dead \(\w+\), which held the run, expired 1 m \d+ s ago; no live worker can\s+take it over\.$/m,
     ),
   ]);
   const again = await openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom });

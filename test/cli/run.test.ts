@@ -38,6 +38,17 @@ test("run starts a run, executes it and prints its output; the same id returns t
   expect(other.stderr).toContain("error START_CONFLICT:");
 });
 
+test("REPRISE_CODE names the code in the runtimes of a run; an invalid name is refused before anything is started", async () => {
+  using folder = new TemporaryFolder();
+  const store = ["--store", `sqlite:${folder.file("shop.db")}`];
+  const args = ["run", DEFINITIONS, "greet", "--id", "greet-1", ...store];
+  const refused = await cli(args, { env: { REPRISE_CODE: "two words" } });
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("REPRISE_CODE: expected 1 to 200")]);
+  expect((await cli(args, { env: { REPRISE_CODE: "sha-1" } })).code).toBe(0);
+  const [shown] = jsonLines((await cli(["show", "greet-1", "--json", ...store])).stdout);
+  expect(shown).toMatchObject({ runtimes: [{ code: "sha-1", arch: process.arch, node: process.versions.node }] });
+});
+
 test("run reads its input from a file or from standard input, or has none", async () => {
   using folder = new TemporaryFolder();
   writeFileSync(folder.file("name.json"), '"Ada"');

@@ -40,7 +40,7 @@ test("a schedule is created, listed and shown; create again updates it", async (
     /^SCHEDULE +DEFINITION +WHEN +NEXT +LAST RUN\nhourly +greet +0 \* \* \* \* \(Europe\/Berlin\) +in /,
   );
   expect(jsonLines((await store.cli("schedule", "show", "hourly", "--json")).stdout)).toEqual([
-    { ...SCHEDULE, runs: [] },
+    { ...SCHEDULE, runs: [], waitsFor: [expect.objectContaining({ reason: "schedule", state: "planned" })] },
   ]);
   const again = ["schedule", "create", "hourly", DEFINITIONS, "greet", '"Ada"', "--every", "10m", "--json"];
   const [updated] = jsonLines((await store.cli(...again)).stdout);
@@ -62,6 +62,20 @@ test("a schedule is paused, resumed and triggered without code; its run gets the
   });
   expect(await store.finish(String(triggered?.["id"]))).toMatchObject({ output: "Hello, Ada" });
   expect((await store.cli("schedule", "show", "hourly")).stdout).toMatch(/hourly\/triggered-.* completed/);
+});
+
+test("a schedule, and the id of a run that it has not started, say why no run started and what helps", async () => {
+  using store = await planned();
+  await store.cli("schedule", "pause", "hourly");
+  const next = `reprise schedule resume hourly --store ${store.url}`;
+  expect((await store.cli("schedule", "show", "hourly")).stdout).toContain(
+    `\nnow\n  Schedule hourly is paused.\n    next: ${next}\n`,
+  );
+  const missing = await store.cli("show", "hourly/2026-11-18T02:00:00Z");
+  expect(missing.stderr).toContain(
+    "There is no run hourly/2026-11-18T02:00:00Z in this store. Schedule hourly is paused.",
+  );
+  expect(missing.stderr).toContain(`next: ${next}\n`);
 });
 
 test("a backfill starts every planned time of a period once", async () => {
@@ -86,8 +100,9 @@ test("a backfill starts every planned time of a period once", async () => {
     from: "2026-01-01T00:00:00.000Z",
     to: "2026-01-01T03:00:00.000Z",
     count: 3,
+    skipped: null,
   });
-  expect((await store.cli("schedule", "backfill", "hourly", ...period)).stdout).toBe("started 0 runs of hourly\n");
+  expect((await store.cli("schedule", "backfill", "hourly", ...period)).stdout).toBe("");
 });
 
 test("remove needs a confirmation; the runs stay", async () => {

@@ -105,7 +105,18 @@ test("fork needs no code and takes a step or a label, and a patch; a worker cont
     "--json",
   );
   expect(jsonLines(again.stdout)).toEqual([
-    { action: "fork", id: "loop-2", from: "loop-1", step: 995, label: null, status: "completed", checked: false },
+    {
+      action: "fork",
+      id: "loop-2",
+      from: "loop-1",
+      step: 995,
+      label: null,
+      at: null,
+      answers: [],
+      effects: "live",
+      status: "completed",
+      checked: false,
+    },
   ]);
   const other = await store.cli("fork", "loop-1", "--step", "994", "--id", "loop-2");
   expect(other.code).toBe(2);
@@ -113,6 +124,53 @@ test("fork needs no code and takes a step or a label, and a patch; a worker cont
   const labeled = await store.cli("fork", "agent-1", "--label", "plan 0", "--tag", "eu,late", "--json");
   const { id } = jsonLines(labeled.stdout)[0]!;
   expect(jsonLines((await store.cli("list", "--tag", "late", "--json")).stdout).map((run) => run["id"])).toEqual([id]);
+});
+
+test("fork of a workflow takes a command and answers; show and journal say what it shares", async () => {
+  const made = await store.cli("fork", "plain-1", "--at", "Operation:0", "--id", "plain-2");
+  expect([made.code, made.stdout.trimEnd()]).toEqual([0, "forked plain-2 from Operation(0) of plain-1"]);
+  expect(await store.finish("plain-2")).toMatchObject({ status: "completed", output: 1 });
+  const changed = [
+    "fork",
+    "plain-1",
+    "--answer",
+    "Operation(0)=[7]",
+    "--effects",
+    "recorded",
+    "--id",
+    "plain-3",
+    "--json",
+  ];
+  expect(jsonLines((await store.cli(...changed)).stdout)[0]).toMatchObject({
+    id: "plain-3",
+    answers: ["Operation(0)"],
+    effects: "recorded",
+  });
+  expect(await store.finish("plain-3")).toMatchObject({ status: "completed", output: [7] });
+  const journal = await store.cli("journal", "plain-3");
+  expect(journal.stdout).toMatch(/^shared with plain-1\n +1 .*RunStarted[^]*^entries of plain-3\n +1 .*RunStarted/m);
+  const lines = jsonLines((await store.cli("journal", "plain-3", "--json")).stdout);
+  expect(lines.map(({ run, seq, type }) => [run, seq, type])).toEqual([
+    ["plain-1", 1, "RunStarted"],
+    [undefined, 1, "RunStarted"],
+    [undefined, 2, "OperationCompleted"],
+    [undefined, 3, "RunCompleted"],
+  ]);
+  expect((await store.cli("show", "plain-3")).stdout).toContain("as a fork of plain-1, at Operation(0)");
+  expect(jsonLines((await store.cli("show", "plain-3", "--json")).stdout)[0]).toMatchObject({
+    forked: {
+      run: "plain-1",
+      generation: 0,
+      at: "Operation(0)",
+      seq: 1,
+      answers: ["Operation(0)"],
+      effects: "recorded",
+    },
+  });
+  const bad = await store.cli("fork", "plain-1", "--answer", "Operation(0)");
+  expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("a command and its answer as JSON")]);
+  const missing = await store.cli("fork", "plain-1", "--at", "Task(4)");
+  expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("has not requested Task(4)")]);
 });
 
 test("fork validates a patch before it writes, with --file by the channels", async () => {
@@ -133,19 +191,24 @@ test("fork validates a patch before it writes, with --file by the channels", asy
   expect((await store.finish("never")).output).toMatchObject({ n: 1_000 });
 });
 
+test("fork takes the command of a node as the journal prints it, with its attempt", async () => {
+  const { code, stderr } = await store.cli("fork", "loop-1", "--answer", "Node(1.0)#0/Operation(9)=1");
+  expect([code, stderr]).toEqual([2, expect.stringContaining("has not requested Node(1.0)/Operation(9)")]);
+});
+
 test("fork refuses contradictory options", async () => {
   const both = await store.cli("fork", "loop-1", "--step", "1", "--label", "x");
-  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("fork needs either --step or --label.")]);
+  expect([both.code, both.stderr]).toEqual([
+    2,
+    expect.stringContaining("fork of a graph needs either --step or --label."),
+  ]);
   const twice = await store.cli("fork", "loop-1", "--step", "1", "--patch", "{}", "--patch-file", "x.json");
   expect([twice.code, twice.stderr]).toEqual([
     2,
     expect.stringContaining("with --patch or with --patch-file, not both"),
   ]);
   const workflows = await store.cli("fork", "plain-1", "--step", "0");
-  expect([workflows.code, workflows.stderr]).toEqual([
-    2,
-    expect.stringContaining("only runs of graphs have checkpoints"),
-  ]);
+  expect([workflows.code, workflows.stderr]).toEqual([2, expect.stringContaining("needs --at or --answer")]);
   const late = await store.cli("fork", "loop-1", "--step", "5000");
   expect([late.code, late.stderr]).toEqual([
     2,
@@ -175,16 +238,20 @@ test("diff prints the first step where two runs differ and what differs, and exi
   const strangers = await store.cli("diff", "loop-1", "agent-1");
   expect([strangers.code, strangers.stderr]).toEqual([
     2,
-    expect.stringContaining("run agent-1 of agent. Only runs of the same graph can be compared."),
+    expect.stringContaining("run agent-1 of agent. Only runs of the same definition can be compared."),
   ]);
 });
 
-test("completion offers runs of graphs to checkpoints, fork and diff", async () => {
+test("completion offers runs of graphs to checkpoints and fork, and every run to diff", async () => {
   const fits = async (...words: readonly string[]): Promise<string> =>
     (await cli(["complete", "--", ...words], { env: { REPRISE_STORE: store.url } })).stdout;
-  for (const line of [["checkpoints"], ["fork"], ["diff"], ["diff", "loop-1"]]) {
+  for (const line of [["checkpoints"], ["diff"], ["diff", "loop-1"]]) {
     const offered = await fits(...line, "");
     expect(offered).toContain("loop-1\tloop, completed");
-    expect(offered).not.toContain("plain-1");
+    expect(offered.includes("plain-1")).toBe(line[0] === "diff");
   }
+  expect(await fits("fork", "")).toContain("plain-1\tplain, completed");
+  expect(await fits("fork", "plain-1", "--at", "")).toContain("Operation:0");
+  expect(await fits("fork", "plain-1", "--answer", "")).toContain("Operation:0=");
+  expect(await fits("fork", "plain-1", "--effects", "")).toContain("recorded");
 });

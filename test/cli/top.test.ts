@@ -6,6 +6,7 @@ import type { Store, WorkerProfile, WorkerActivity } from "../../src/kernel/inde
 import { shownUrl } from "../../src/stores/index.ts";
 import { openStoreOf } from "../../src/engine/index.ts";
 import { clipPainted } from "../../src/cli/text.ts";
+import { explainBacklog } from "../../src/explain/index.ts";
 import { readSnapshot, topJson, topLines } from "../../src/cli/top-view.ts";
 import { until } from "../engine/world.ts";
 import { describeOn, freshDatabase } from "../servers/index.ts";
@@ -60,7 +61,7 @@ async function shopWithoutGpu(): Promise<Shop> {
   };
 }
 
-test("top --once prints workers, queues, the oldest pending work and unclaimable work", async () => {
+test("top --once prints workers, queues, the oldest pending work and work that does not move", async () => {
   await using shop = await shopWithoutGpu();
   const { code, stdout, stderr } = await shop.on("top", "--once");
   expect([code, stderr]).toEqual([0, ""]);
@@ -71,7 +72,7 @@ test("top --once prints workers, queues, the oldest pending work and unclaimable
   expect(stdout).toMatch(/^default +2 +0 +0 /m);
   expect(stdout).toMatch(/^mail +0 +0 +0 +2 at once, per key 1 at once$/m);
   expect(stdout).toMatch(
-    /UNCLAIMABLE\n {2}1 node of album v1: needs label gpu, oldest .*\n {2}1 task render: needs label gpu, oldest .*\n {2}1 run of train v2: needs label gpu, oldest .*\n$/,
+    /NOT MOVING\n {2}1 node of album v1: needs label gpu, oldest .*\n {2}1 task render: needs label gpu, oldest .*\n {2}1 run of train v2: needs label gpu, oldest .*\n$/,
   );
 });
 
@@ -114,7 +115,7 @@ test("top --json prints one value per snapshot", async () => {
   await waitForOutput(child, "}\n{");
   child.kill("SIGINT");
   const { code, stdout } = await ended;
-  expect(code).toBe(0);
+  expect(code).toBe(130);
   expect(jsonLines(stdout.slice(0, stdout.lastIndexOf("\n"))).length).toBeGreaterThan(1);
 });
 
@@ -128,7 +129,7 @@ test.skipIf(!isInstalled("script"))(
     await waitForOutput(child, "\u001b[J\u001b[H");
     child.stdin.write("\u0003");
     const { code, stdout } = await ended;
-    expect(code).toBe(0);
+    expect(code).toBe(130);
     expect(stdout.startsWith("\u001b[?1049h\u001b[?25l\u001b[H")).toBe(true);
     expect(stdout.indexOf("\u001b[?1049l")).toBeGreaterThan(stdout.lastIndexOf("UNCLAIMABLE"));
     const drawn = stdout.split("\u001b[H")[1] ?? "";
@@ -148,8 +149,8 @@ for (const kind of ["postgres", "mysql"] as const)
       const { code, stdout, stderr } = await on("top", "--once");
       expect([code, stderr]).toEqual([0, ""]);
       expect(stdout).toContain("workers  1 live");
-      expect(stdout).toMatch(/UNCLAIMABLE\n {2}1 run of train v2: needs label gpu, oldest .*\n$/);
-      const needs = `no live worker has the label gpu; start one with \`reprise worker <file> --labels gpu --store ${shownUrl(database.url)}\``;
+      expect(stdout).toMatch(/NOT MOVING\n {2}1 run of train v2: needs label gpu, oldest .*\n$/);
+      const needs = `next: reprise worker <file> --labels gpu --store ${shownUrl(database.url)}\n`;
       expect((await on("doctor")).stdout).toContain(needs);
       expect((await on("show", "train-1")).stdout).toContain(needs);
     });
@@ -159,12 +160,12 @@ test("doctor and show report unclaimable work and the command that starts a work
   await using shop = await shopWithoutGpu();
   const { code, stdout } = await shop.on("doctor");
   expect(code).toBe(0);
-  const needs = `no live worker has the label gpu; start one with \`reprise worker <file> --labels gpu --store ${shop.url}\``;
-  expect(stdout).toMatch(
-    new RegExp(`^pending +1 due node of flow album, version 1, label gpu, oldest .*: ${needs}$`, "m"),
-  );
-  expect(stdout).toMatch(new RegExp(`^ +1 task render, oldest .*: ${needs}$`, "m"));
-  expect(stdout).toMatch(new RegExp(`^ +1 due run of train, version 2, oldest .*: ${needs}$`, "m"));
+  const next = `reprise worker <file> --labels gpu --store ${shop.url}`;
+  const needs = (what: string, end: string): RegExp =>
+    new RegExp(`No live worker can claim ${what}: \\S+ \\(\\w+\\) lacks the label gpu${end} next: ${next}\\b`);
+  const words = (text: string): string => text.replace(/\s+/g, " ");
+  for (const what of ["1 node of album v1", "task render", "1 run of train v2"])
+    expect(words(stdout)).toMatch(needs(what, " \\(oldest [^)]*\\)"));
   const [report] = jsonLines((await shop.on("doctor", "--json")).stdout);
   expect(report?.["unclaimable"]).toMatchObject([
     { name: "album" },
@@ -172,14 +173,15 @@ test("doctor and show report unclaimable work and the command that starts a work
     { name: "train", label: "gpu" },
   ]);
 
-  expect((await shop.on("show", "train-1")).stdout).toContain(`\ntrain, version 2: ${needs}\n`);
-  expect((await shop.on("show", "film-1")).stdout).toContain(`\ntask render: ${needs}\n`);
-  expect((await shop.on("show", "album-1")).stdout).toContain(`\nnodes of album, version 1: ${needs}\n`);
-  const unclaimableOf = async (id: string): Promise<unknown> =>
-    jsonLines((await shop.on("show", id, "--json")).stdout)[0]?.["unclaimable"];
-  expect(await unclaimableOf("train-1")).toMatchObject([{ kind: "turn", name: "train", label: "gpu", reason: needs }]);
-  expect(await unclaimableOf("film-1")).toMatchObject([{ kind: "task", name: "render", label: "gpu", reason: needs }]);
-  expect(await unclaimableOf("album-1")).toMatchObject([{ kind: "node", name: "album", label: "gpu", reason: needs }]);
+  expect(words((await shop.on("show", "train-1")).stdout)).toMatch(needs("the run", "\\."));
+  expect(words((await shop.on("show", "film-1")).stdout)).toMatch(needs("task render", "\\. Task\\(0\\)"));
+  expect(words((await shop.on("show", "album-1")).stdout)).toMatch(needs("node \\w+", "\\."));
+  const waitsForOf = async (id: string): Promise<unknown> =>
+    jsonLines((await shop.on("show", id, "--json")).stdout)[0]?.["waitsFor"];
+  const lacks = { reason: "no_worker", label: "gpu", workers: [{ lacks: "lacks the label gpu" }], next: [next] };
+  expect(await waitsForOf("train-1")).toMatchObject([{ ...lacks, work: { kind: "run", name: "train", version: 2 } }]);
+  expect(await waitsForOf("film-1")).toMatchObject([{ ...lacks, work: { kind: "task", name: "render" } }]);
+  expect(await waitsForOf("album-1")).toMatchObject([{ ...lacks, work: { kind: "node", name: "album" } }]);
   await using _gpu = await createEngine({
     store: shop.url,
     definitions: DEFINITIONS,
@@ -191,11 +193,11 @@ test("doctor and show report unclaimable work and the command that starts a work
   await client.get(film, "film-1").result();
   await client.get(album, "album-1").result();
   expect((await shop.on("doctor")).stdout).not.toMatch(/^pending/m);
-  expect((await shop.on("top", "--once")).stdout).not.toContain("UNCLAIMABLE");
-  expect(await unclaimableOf("train-1")).toEqual([]);
+  expect((await shop.on("top", "--once")).stdout).not.toContain("NOT MOVING");
+  expect(await waitsForOf("train-1")).toEqual([]);
 });
 
-test("show reports that no worker is live or claims from the queue; for a run that waits it reports nothing", async () => {
+test("show reports that no worker is live or claims from the queue; a run that waits needs no worker", async () => {
   using folder = new TemporaryFolder();
   const url = `sqlite:${folder.file("shop.db")}`;
   const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", url]);
@@ -205,20 +207,31 @@ test("show reports that no worker is live or claims from the queue; for a run th
     await client.start(letter, "ann", { id: "letter-1" });
     await client.start(waits, undefined, { id: "waits-1" });
   }
-  const alone = `no live worker can run it; start one with \`reprise worker <file> --store ${url}\``;
-  expect((await on("show", "letter-1")).stdout).toContain(`\nletter, version 1: ${alone}\n`);
+  expect((await on("show", "letter-1")).stdout).toContain(
+    `\nnow\n  No worker is live; the run needs one with letter version 1.\n    next: reprise worker <file> --store ${url}\n`,
+  );
   const [before] = jsonLines((await on("show", "letter-1", "--json")).stdout);
-  expect(before?.["unclaimable"]).toMatchObject([{ kind: "turn", name: "letter", version: 1, reason: alone }]);
+  expect(before?.["waitsFor"]).toMatchObject([
+    { reason: "no_worker", work: { kind: "run", name: "letter", version: 1 }, workers: [] },
+  ]);
 
   await using working = await createEngine({ ...options, worker: { queues: [queue("default")] } });
   await until(async () => (await working.get(letter, "letter-1").info()).status === "waiting");
   await until(async () => (await working.get(waits, "waits-1").info()).status === "waiting");
-  const away = `no live worker claims from the queue mail; start one with \`reprise worker <file> --queues mail --store ${url}\``;
-  expect((await on("show", "letter-1")).stdout).toContain(`\ntask send: ${away}\n`);
+  expect((await on("show", "letter-1")).stdout).toMatch(
+    /No live worker can claim task send: \S+ \(\w+\) does not claim from queue\s+mail\./,
+  );
   const [after] = jsonLines((await on("show", "letter-1", "--json")).stdout);
-  expect(after?.["unclaimable"]).toMatchObject([{ kind: "task", name: "send", queue: "mail", reason: away }]);
+  expect(after?.["waitsFor"]).toMatchObject([
+    {
+      reason: "no_worker",
+      work: { kind: "task", name: "send", queue: "mail" },
+      queue: "mail",
+      next: [`reprise worker <file> --queues mail --store ${url}`],
+    },
+  ]);
   const [waiting] = jsonLines((await on("show", "waits-1", "--json")).stdout);
-  expect(waiting).toMatchObject({ status: "waiting", unclaimable: [] });
+  expect(waiting).toMatchObject({ status: "waiting", waitsFor: [{ reason: "promise" }] });
 });
 
 test("rates are those between the last two heartbeats of live workers, and counts show where they stop", async () => {
@@ -272,9 +285,18 @@ test("rates are those between the last two heartbeats of live workers, and count
   );
   expect(dead).toMatch(/^dead \(\w{4}\) .*expired .* 0\.0 +0\.0 /);
   expect(silent).toMatch(/^silent \(\w{4}\)/);
+  const narrow = topLines(snapshot, "shop", 80);
+  expect(narrow.filter((line) => line.length > 80)).toEqual([]);
+  expect(narrow.slice(1, 3)).toEqual([
+    "workers  3 live, 1 expired",
+    "rates  20.0 runs started, 10.0 ended, 500 steps per second",
+  ]);
+  expect(narrow.find((line) => line.startsWith("one ("))).toMatch(/ draining +3 +5\/8 .* labels eu; queues/);
   const many = { ...snapshot, queues: [{ ...snapshot.queues[0]!, ready: 1_200, delayed: 1_000 }] };
   const backlog = { kind: "task", name: "send", version: undefined, queue: undefined, label: undefined } as const;
-  const work = { ...backlog, count: 1_000, oldestAt: snapshot.now, claim: "claimable", unclaimed: undefined } as const;
+  const [reason] = (await explainBacklog(store, [{ ...backlog, count: 1_000, oldestAt: snapshot.now }], []))[0]!
+    .reasons;
+  const work = { ...backlog, count: 1_000, oldestAt: snapshot.now, reasons: [reason] } as const;
   const drawn = topLines({ ...many, pending: [work, { ...work, name: "other", count: 200 }] }, "shop", 200).join("\n");
   expect(drawn).toMatch(/^default +1200\+ +0 +1000\+/m);
   expect(drawn).toContain("1200+ tasks");

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import { createClient } from "reprise";
 import { DEFINITIONS, finished, jsonLines, waitForOutput, startCli, TemporaryFolder, cli } from "./cli-process.ts";
-import { pay, slow } from "./definitions.ts";
+import { refuse, pay, slow } from "./definitions.ts";
 
 test("a worker executes runs of other processes, prints its definitions, and exits with 0 on SIGTERM", async () => {
   using folder = new TemporaryFolder();
@@ -23,6 +23,27 @@ test("a worker executes runs of other processes, prints its definitions, and exi
   expect(stdout).toMatch(/stopping: .*\n.*stopped\n$/);
 });
 
+test("a worker prints each failure once, with the command that shows it in this store", async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${folder.file("shop.db")}`;
+  const child = startCli(["worker", DEFINITIONS, "--store", store]);
+  const ended = finished(child);
+  await waitForOutput(child, "started worker");
+  const printed = waitForOutput(child, "of refuse failed");
+  {
+    await using client = await createClient({ store, definitions: [refuse] });
+    await (await client.start(refuse, undefined, { id: "refuse-1" })).result().catch(() => {});
+  }
+  await printed;
+  child.kill("SIGTERM");
+  const { stdout } = await ended;
+  const lines = stdout.split("\n").filter((line) => line.includes("refuse-1"));
+  expect(lines).toHaveLength(2);
+  expect(lines[0]).toContain(`warn  Run refuse-1: `);
+  expect(lines[1]).toContain("error Run refuse-1 of refuse failed: not today");
+  expect(lines[1]).toContain(`\`reprise retry refuse-1 --store ${store}\``);
+});
+
 test("with --json every line of a worker is one JSON value", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
@@ -35,7 +56,7 @@ test("with --json every line of a worker is one JSON value", async () => {
   }
   child.kill("SIGINT");
   const { code, stdout, stderr } = await ended;
-  expect([code, stderr]).toEqual([0, ""]);
+  expect([code, stderr]).toEqual([130, ""]);
   const lines = jsonLines(stdout);
   expect(lines[0]).toMatchObject({ level: "info", event: "worker.started", tasks: ["charge"], at: expect.any(String) });
   expect(lines.map(({ event }) => event as string)).toEqual(
@@ -79,7 +100,7 @@ test("a worker whose terminal is closed releases its work", async () => {
   child.stdout.destroy();
   child.stderr.destroy();
   child.kill("SIGHUP");
-  expect(await exited).toEqual([0, null]);
+  expect(await exited).toEqual([129, null]);
   const [report] = jsonLines((await cli(["doctor", "--json", "--store", store])).stdout);
   expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
 });

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { append, END, flow, graph, promise, signal, START, task, typed, update, workflow } from "reprise";
+import { append, END, flow, graph, promise, queue, signal, START, task, typed, update, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { documentsOf } from "./code-blocks.ts";
 import { ERROR_CODES, newErrorPage, problemsOfErrorPage } from "./error-page.ts";
@@ -76,7 +76,7 @@ test("what runs really write is on the page of entries", async () => {
   const broken = task("broken", () => {
     throw new Error("always");
   });
-  const child = workflow("child", async (ctx, fails: boolean) => {
+  const child = workflow("child", { ports: { on: promise<number>() } }, async (ctx, fails: boolean) => {
     if (fails) throw new Error("as told");
     ctx.state.set("a", 1);
     ctx.state.clear("a");
@@ -92,6 +92,9 @@ test("what runs really write is on the page of entries", async () => {
       await ctx.child(child, false);
       await ctx.child(child, true).catch(() => {});
       ctx.sleep("1 hour").cancel();
+      await ctx.sleepUntil(new Date(ctx.now().getTime() + 5), { id: "five" });
+      ctx.task(broken).cancel("no longer needed");
+      ctx.task(broken, undefined, { undo: async () => {} }).cancel();
       ctx.patched("a patch");
       await ctx.sleepUntil(new Date(ctx.now().getTime() + 5));
       let calls = 0;
@@ -100,6 +103,8 @@ test("what runs really write is on the page of entries", async () => {
       });
       await ctx.run("never", () => Promise.reject(new Error("always"))).catch(() => {});
       await ctx.promise("yes", { timeout: "1 day", show: 1 });
+      await ctx.promise("yes", { key: "ann" });
+      await ctx.resolve(child, "nobody", "on", 1, { key: "ann", by: "parent", reason: "why" }).catch(() => {});
       await ctx.promise("no").catch(() => {});
       await ctx.promise("late", { timeout: 5 });
       await ctx.receive(["word"], { timeout: "1 day" });
@@ -128,6 +133,14 @@ test("what runs really write is on the page of entries", async () => {
     const two = ctx.child(listener);
     await two.cancel();
     await two.catch(() => {});
+  });
+  let executions = 0;
+  const changing = workflow("changing", { determinism: "per-type", ports: { go: promise() } }, async (ctx) => {
+    ctx.state.set("execution", (executions += 1));
+    await ctx.promise("go");
+  });
+  const newer = workflow("changing", { version: 2, ports: { go: promise() } }, async (ctx) => {
+    await ctx.promise("go");
   });
   const failing = workflow("failing", async () => Promise.reject(new Error("ended")));
   const words = ["any"];
@@ -160,7 +173,7 @@ test("what runs really write is on the page of entries", async () => {
     .spread(
       "each",
       ["list"],
-      { settle: true, retry: { maxAttempts: 2, baseDelay: 1 } },
+      { settle: true, retry: { maxAttempts: 2, baseDelay: 1 }, queue: queue("lists"), key: () => "k" },
       ({ list }) => list,
       () => {
         throw new Error("always");
@@ -171,10 +184,25 @@ test("what runs really write is on the page of entries", async () => {
     })
     .output(["late", "beside"], ({ late }) => late);
   await using engine = await createTestEngine({
-    definitions: [piped, steps, parent, child, stopped, listener, teller, failing, continuing, flaky, broken],
+    definitions: [
+      changing,
+      newer,
+      piped,
+      steps,
+      parent,
+      child,
+      stopped,
+      listener,
+      teller,
+      failing,
+      continuing,
+      flaky,
+      broken,
+    ],
   });
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
+  await run.resolve("yes", 1, { key: "ann", by: "Ann", reason: "why" });
   await run.reject("no", new Error("no"));
   await run.signal("word", "hi");
   const cancelled = await engine.start(stopped);
@@ -193,9 +221,18 @@ test("what runs really write is on the page of entries", async () => {
   await failed.result().catch(() => failed.retry());
   for (let passed = 0; passed < 20; passed += 1) await engine.clock.advance("1 s");
   await run.result();
+  const moved = await engine.start(changing, undefined, { delay: "1 s" });
+  await moved.migrate({ version: 2 });
+  const changed = await engine.start(changing);
+  await engine.clock.advance(0);
+  await engine.crash();
+  await changed.resolve("go");
+  await changed.result();
   const page = documentedEntries();
   const seen = new Set<string>();
-  const journals = [run, stepped, flowed, cancelled, failed, late, telling, asked].map((each) => each.journal());
+  const journals = [run, stepped, flowed, cancelled, failed, late, telling, asked, changed, moved].map((each) =>
+    each.journal(),
+  );
   journals.push(continued.journal({ generation: 0 }));
   for await (const { id, definition } of engine.list({ definition: "child" }))
     journals.push(engine.get(definition as "child", id).journal());

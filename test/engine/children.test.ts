@@ -44,6 +44,26 @@ test("a child's default id is the same after a crash, and it is not started twic
   await twin.cancel();
 });
 
+test("per type too, code that starts a child with another id stops the run, and the old code continues it", async () => {
+  let id = "order-1";
+  const parent = workflow("parent", { determinism: "per-type" }, async (ctx) => ctx.child(child, "wait", { id }));
+  await using engine = await createTestEngine({ definitions: [parent, child] });
+  const run = await engine.start(parent);
+  await engine.clock.advance(0);
+  id = "order-2";
+  await engine.crash();
+  await engine.get(child, "order-1").resolve("go", 5);
+  const stopped = await rejection(run.result());
+  expect(stopped.message).toContain(
+    "the journal recorded the child with id 'order-1'; the code now starts the child with id 'order-2'",
+  );
+  expect(await run.info()).toMatchObject({ status: "determinism_violation" });
+  expect((await collect(engine.list({ definition: "child" }))).map((found) => found.id)).toEqual(["order-1"]);
+  id = "order-1";
+  await run.resume();
+  expect(await run.result()).toBe(5);
+});
+
 test("a detached child outlives its parent and does not answer it", async () => {
   const parent = workflow("parent", async (ctx) => {
     const left = ctx.child(child, "wait", { id: "left-behind", detached: true });

@@ -65,6 +65,33 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
     }
   });
 
+  test("a new operation in the place of a recorded command is not executed, and the restored code completes the run", async () => {
+    using folder = createFolder();
+    const store = `sqlite:${folder.file("runs.db")}`;
+    let calls = 0;
+    const inserted = workflow("greeter", { ports }, async (ctx, name: string) => {
+      await ctx.run("check", () => (calls += 1));
+      return `${await ctx.task(greet, name)} ${await ctx.promise("go")}`;
+    });
+    {
+      await using engine = await createTestEngine({ definitions: [rightCode, greet], store });
+      await engine.start(rightCode, "Ada", { id: "run-1" });
+      await engine.clock.advance(0);
+    }
+    {
+      await using engine = await createTestEngine({ definitions: [inserted, greet], store });
+      const run = engine.get(inserted, "run-1");
+      const result = rejection(run.result());
+      await run.resolve("go", "bye");
+      expect(await result).toMatchObject({ code: "DETERMINISM_VIOLATION", details: { where: "Operation(0)" } });
+      expect(calls).toBe(0);
+    }
+    await using engine = await createTestEngine({ definitions: [rightCode, greet], store });
+    const run = engine.get(rightCode, "run-1");
+    await run.resume();
+    expect(await run.result()).toBe("Hello, Ada BYE");
+  });
+
   test("ACCEPTANCE 25: a longer loop continues with a new command; a shorter loop is stopped with an orphan command", async () => {
     const step = task("step", (_ctx, n: number) => n);
     const loop = (rounds: number, determinism: "strict" | "per-type") =>

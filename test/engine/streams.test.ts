@@ -121,16 +121,17 @@ test("an operation's chunks can be read before it ends", async () => {
   await using engine = await createEngine({ store: "sqlite::memory:", definitions: [chat] });
   const run = await engine.start(chat);
   const words = run.stream("words")[Symbol.asyncIterator]();
-  expect((await words.next()).value).toEqual({ offset: 1, value: "Hello" });
-  expect((await words.next()).value).toEqual({ offset: 2, value: "World" });
+  const from = { step: "Operation(0)", execution: 1 };
+  expect((await words.next()).value).toEqual({ offset: 1, value: "Hello", ...from });
+  expect((await words.next()).value).toEqual({ offset: 2, value: "World", ...from });
   expect((await run.info()).entries).toBe(1);
   gate.open();
-  expect((await words.next()).value).toEqual({ offset: 3, value: "!" });
+  expect((await words.next()).value).toEqual({ offset: 3, value: "!", ...from });
   expect(await words.next()).toEqual({ done: true, value: undefined });
   expect(await run.result()).toBe(3);
 });
 
-test("a retried operation may emit its chunks again, and an ended one emits nothing more", async () => {
+test("a retried operation resets the chunks of its earlier attempt, and an ended one emits nothing more", async () => {
   let late: (() => void) | undefined;
   const flaky = workflow("flaky", { ports }, async (ctx) => {
     await ctx.run(
@@ -152,8 +153,11 @@ test("a retried operation may emit its chunks again, and an ended one emits noth
   late?.();
   await run.resolve("go");
   await run.result();
-  const values = (await collect(run.stream("words"))).map(({ value }) => value);
-  expect(values).toEqual(["attempt 1", "attempt 2"]);
+  expect(await collect(run.stream("words"))).toEqual([
+    { offset: 1, value: "attempt 1", step: "Operation(0)", execution: 1 },
+    { offset: 2, reset: { step: "Operation(0)", execution: 2 } },
+    { offset: 3, value: "attempt 2", step: "Operation(0)", execution: 2 },
+  ]);
 });
 
 test("another process reads a stream live, and continues from an offset", async () => {

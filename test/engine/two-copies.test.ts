@@ -1,8 +1,10 @@
 // Two copies of the package in one process, as bundlers make them: definitions and errors of one work in the other.
 
-import { cp } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { cp, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import * as first from "reprise";
 import { createFolder, rejection } from "./world.ts";
@@ -11,6 +13,7 @@ import { createFolder, rejection } from "./world.ts";
 async function loadCopy(): Promise<typeof first> {
   const sources = folder.file("src");
   await cp(new URL("../../src", import.meta.url), sources, { recursive: true });
+  await symlink(new URL("../../node_modules", import.meta.url), folder.file("node_modules"));
   const copy = (await import(pathToFileURL(join(sources, "index.ts")).href)) as typeof first;
   expect(copy.workflow).not.toBe(first.workflow);
   expect(copy.FatalError).not.toBe(first.FatalError);
@@ -113,3 +116,44 @@ test("an engine does not retry a FatalError of another copy", async () => {
   expect(error).toMatchObject({ code: "RUN_FAILED", cause: { code: "FATAL" } });
   expect(attempts).toBe(1);
 });
+
+// In a separate process: other tests may have left an engine open in this one.
+test.each(["0,1,2", "0,2,1", "1,0,2", "1,2,0", "2,0,1", "2,1,0"])(
+  "guards of both copies restore every function, closed in the order %s",
+  async (order) => {
+    const program = `
+    import * as first from "reprise";
+    const second = await import(${JSON.stringify(pathToFileURL(folder.file("src/index.ts")).href)});
+    const names = ["Date", "setTimeout", "setInterval", "setImmediate", "fetch", "WeakRef", "FinalizationRegistry"];
+    const all = () => [...names.map((name) => globalThis[name]), Date.now, Math.random, process.hrtime, process.hrtime.bigint,
+      performance.now, AbortSignal.timeout, crypto.randomUUID];
+    const before = all();
+    const isUntouched = () => all().every((one, n) => one === before[n]);
+    const seen = [];
+    for (let round = 0; round < 2; round += 1) {
+      const engines = [];
+      for (const { createEngine, workflow } of [first, second, first])
+        engines.push(await createEngine({
+          store: "sqlite::memory:",
+          definitions: [workflow("asks", async () => Date.now())],
+          logger: { info() {}, warn() {}, error() {} },
+        }));
+      for (const engine of [${order}].map((index) => engines[index])) {
+        const run = await engine.start("asks");
+        const error = await run.result().catch((error) => error);
+        seen.push(error.details.code, isUntouched());
+        await engine.close();
+      }
+      seen.push(isUntouched());
+    }
+    process.stdout.write(seen.join());`;
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      "--conditions=reprise-source",
+      "--input-type=module",
+      "--eval",
+      program,
+    ]);
+    const round = ["NONDETERMINISM", false, "NONDETERMINISM", false, "NONDETERMINISM", false, true];
+    expect(stdout).toBe([...round, ...round].join());
+  },
+);

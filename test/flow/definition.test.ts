@@ -1,11 +1,11 @@
 // Definitions: the builder rejects an invalid flow, by name.
 
 import { expect, test } from "vitest";
-import { createEngine, flow, queue, task, typed } from "reprise";
+import { createEngine, flow, queue, typed } from "reprise";
 import { flowBody } from "../../src/flow/index.ts";
 
 const start = (): any => flow("f", { input: typed<number>() });
-const keyed = task("keyed", { queue: queue("k", { perKey: { concurrency: 1 } }), key: (n: number) => `${n}` }, () => 1);
+const perKey = queue("k", { perKey: { concurrency: 1 } });
 
 const REFUSED: readonly (readonly [what: string, make: () => unknown, code: string, says: RegExp])[] = [
   ["no input schema", () => (flow as any)("f", {}), "BAD_OPTIONS", /typed<T>\(\)/],
@@ -128,7 +128,32 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
   ],
   ["a spread over nothing to run", () => start().spread("a", ["input"], () => [], "x"), "BAD_OPTIONS", /per item/],
   ["a call of no definition", () => start().call("a", ["input"], {}, () => 1), "BAD_OPTIONS", /task or a definition/],
-  ["a call of a task with a key", () => start().call("a", ["input"], keyed, () => 1), "BAD_OPTIONS", /key/],
+  [
+    "catchTimeouts without catch",
+    () => start().action("a", ["input"], { catchTimeouts: true }, () => 1),
+    "BAD_OPTIONS",
+    /no effect without `catch`/,
+  ],
+  [
+    "a catchTimeouts that is no boolean",
+    () => start().action("a", ["input"], { catch: () => 1, catchTimeouts: 5 }, () => 1),
+    "BAD_OPTIONS",
+    /catchTimeouts: expected true or false, got 5/,
+  ],
+  ["a key without a queue", () => start().action("a", ["input"], { key: () => "k" }, () => 1), "BAD_OPTIONS", /queue/],
+  [
+    "a queue with limits per key and no key",
+    () =>
+      start().spread(
+        "a",
+        ["input"],
+        { queue: perKey },
+        () => [1],
+        (_ctx: unknown, one: number) => one,
+      ),
+    "BAD_OPTIONS",
+    /queue k has limits per key. Add `key:/,
+  ],
   [
     "a retry for a child",
     () =>

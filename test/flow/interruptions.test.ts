@@ -1,8 +1,12 @@
 // Interruptions: whatever happens to a flow during a spread, at any item, it ends correctly and can be replayed.
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { aesGcm, flow, typed } from "reprise";
-import { createTestEngine } from "reprise/testing";
+import { aesGcm, createEngine, flow, queue, task, typed } from "reprise";
+import { sqlite } from "reprise/sqlite";
+import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { createGate, rejection } from "../engine/world.ts";
 
 const ITEMS = 8;
@@ -77,6 +81,80 @@ test("a flow fails in several places and is retried each time, over crashes and 
   expect(await run.result()).toBe(4);
   expect(firsts).toBe(1);
   expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("a flow with keys has the same output, wherever it crashes", { timeout: 120_000 }, async () => {
+  const perKey = queue("per-key", { perKey: { concurrency: 2 } });
+  const send = task(
+    "send",
+    { queue: perKey, key: ({ to }: { to: string }) => to },
+    (_ctx, { n }: { to: string; n: number }) => n,
+  );
+  const all = flow("all", { input: typed<number>() })
+    .spread(
+      "sent",
+      ["input"],
+      // An entry holds one item of this size, and a commit queues the items of 16 entries.
+      ({ input }) => Array.from({ length: input }, (_, n) => ({ to: `k${n % 3}`, n, text: "x".repeat(33_000) })),
+      send,
+    )
+    .call("called", ["sent"], send, ({ sent }) => ({ to: "k1", n: sent.length }))
+    .action("acted", ["called"], { queue: perKey, key: ({ called }) => `k${called}` }, (_ctx, { called }) => called + 1)
+    .spread("few", ["acted"], { concurrency: 2 }, ({ acted }) => ["a", "a", "b"].map((to) => ({ to, n: acted })), send)
+    .output(["few"], ({ few }) => few);
+  const { output, crashes } = await crashEverywhere(all, 17, { definitions: [send] });
+  expect(output).toEqual([18, 18, 18]);
+  expect(crashes).toBeGreaterThanOrEqual(20);
+});
+
+test("a deployment that gives the items of a live spread a key limits those that have not started, and loses none", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "reprise-keys-"));
+  try {
+    const options = {
+      store: sqlite(join(folder, "store.db")),
+      durability: "relaxed",
+      worker: { concurrency: 64 },
+    } as const;
+    const gate = createGate();
+    let atWork = 0;
+    let most = 0;
+    const work = async (n: number): Promise<number> => {
+      await gate.wait();
+      most = Math.max(most, (atWork += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      atWork -= 1;
+      return n;
+    };
+    const make = (limits: object) =>
+      flow("wide", { input: typed<number>() })
+        .spread(
+          "all",
+          ["input"],
+          limits,
+          ({ input }) => Array.from({ length: input }, (_, n) => n),
+          (_ctx, n) => work(n),
+        )
+        .output(["all"], ({ all }) => all.length);
+    const before = make({});
+    const after = make({ queue: queue("per-key", { perKey: { concurrency: 30 } }), key: () => "all" });
+    {
+      await using engine = await createEngine({ ...options, definitions: [before] });
+      // More than are queued at once.
+      const run = await engine.start(before, 1_100, { id: "w" });
+      await gate.reached;
+      await run.pause();
+      gate.open();
+    }
+    most = 0;
+    await using engine = await createEngine({ ...options, definitions: [after] });
+    const run = engine.get(after, "w");
+    await run.resume();
+    expect(await run.result()).toBe(1_100);
+    expect(most).toBeLessThanOrEqual(30);
+    expect(await run.verify()).toMatchObject({ status: "same" });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("nodes of the run with the higher priority run first", async () => {

@@ -1,6 +1,6 @@
 // Random flows, and an oracle that says what they come to: values in the order written, nothing concurrent, no store.
 
-import { flow, typed } from "reprise";
+import { flow, queue, typed } from "reprise";
 import type { RandomSource } from "../replay/random-source.ts";
 
 export interface NodeSpec {
@@ -26,6 +26,9 @@ export interface FlowSpec {
   readonly specs: readonly Spec[];
   readonly needs: readonly string[];
 }
+
+/** A third of the actions and spreads wait here. */
+const PER_KEY = queue("per-key", { perKey: { concurrency: 2 } });
 
 const KINDS = ["action", "action", "action", "inline", "inline", "spread", "nested", "parallel", "call"] as const;
 
@@ -221,6 +224,8 @@ function addNode(
     if (fails === "once" && ctx.attempt === 1) throw new Error("once");
     if (isBad) throw new Error(what);
   };
+  const keyed = (of: (given: any) => number): object =>
+    mix("keyed", name) % 3 === 0 ? { queue: PER_KEY, key: (given: any) => `k${of(given) % 3}` } : {};
   switch (kind) {
     case "inline":
       return builder.inline(name, needs, (given: unknown) => mix(name, given));
@@ -238,6 +243,7 @@ function addNode(
       });
     case "action": {
       const options = {
+        ...keyed((given) => mix(name, given)),
         ...(fails === "once" && { retry }),
         ...(fails === "caught" && { catch: (_error: Error, given: unknown) => mix(`${name} caught`, given) }),
       };
@@ -250,6 +256,7 @@ function addNode(
       const items = (given: unknown): unknown[] =>
         Array.from({ length: width }, (_, index) => ({ index, mixed: mix(`${name} ${index}`, given) }));
       const options = {
+        ...keyed(({ mixed }) => mixed),
         settle,
         ...(concurrency !== undefined && { concurrency }),
         ...(fails === "once" && { retry }),

@@ -1,7 +1,7 @@
 // Verify: the differences that a replay finds, and those it must not report.
 
 import { expect, test } from "vitest";
-import { flow, typed } from "reprise";
+import { flow, typed, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { createGate, rejection } from "../engine/world.ts";
 
@@ -26,6 +26,29 @@ test("an items function that throws or returns no list in changed code is a mism
   expect(await run.verify()).toMatchObject({ status: "mismatch", where: "all[]" });
   now = "text";
   expect(await run.verify()).toMatchObject({ status: "mismatch", where: "all[]" });
+});
+
+test("an input that a call now passes to its child, or cannot compute, is a mismatch", async () => {
+  let now: "same" | "other" | "throws" = "same";
+  const child = workflow("child", { input: typed<number>() }, async (_ctx, cents) => cents);
+  const pay = flow("pay", { input: typed<number>() })
+    .call("kid", ["input"], child, ({ input }) => {
+      if (now === "throws") throw new Error("now");
+      return now === "same" ? input : input + 1;
+    })
+    .output(["kid"], ({ kid }) => kid);
+  await using engine = await createTestEngine({ definitions: [pay, child] });
+  const run = await engine.start(pay, 5);
+  expect(await run.result()).toBe(5);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+  now = "other";
+  expect(await run.verify()).toMatchObject({
+    status: "mismatch",
+    where: "kid",
+    message: "the journal recorded another input of kid than the code now passes.",
+  });
+  now = "throws";
+  expect(await run.verify()).toMatchObject({ status: "mismatch", where: "kid" });
 });
 
 test("a join that never ran stays open in a replay", async () => {

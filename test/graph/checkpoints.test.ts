@@ -170,13 +170,20 @@ test("checkpoint atomicity: a state that cannot be encoded fails the run before 
 });
 
 test("duplicate commit: a step that is committed again is recognized, the checkpoint stays, and the run continues with the next step", async () => {
-  let lost = 0;
+  const statuses: string[] = [];
+  const rows: unknown[] = [];
   using stores = openStores(async (writes, apply) => {
-    const outcomes = await apply();
-    // The first commit of step 1 succeeds, but its answer is lost.
-    const has = writes.some((write) => write.write === "turn" && write.checkpoints?.some(({ step }) => step === 1));
-    if (has && lost++ === 0) throw Object.assign(new Error("connection lost"), { code: "STORE_IO" });
-    return outcomes;
+    const at = writes.findIndex((write) => write.write === "turn" && write.checkpoints?.some(({ step }) => step === 1));
+    if (at === -1) return apply();
+    const commit = async () => {
+      const outcomes = await apply();
+      statuses.push((outcomes[at] as { status: string }).status);
+      rows.push(stores.sql("select * from checkpoints where step = 1"), stores.sql("select * from journal"));
+      return outcomes;
+    };
+    // The answer to the first commit of step 1 is lost, and it is sent again.
+    if (statuses.length === 0) await commit();
+    return commit();
   });
   const ran: number[] = [];
   const g = graph("steps", { state: { n: last(0) } })
@@ -191,6 +198,11 @@ test("duplicate commit: a step that is committed again is recognized, the checkp
   const run = await engine.start(g, {}, { id: "r" });
   for (let n = 0; n < 10; n += 1) await engine.clock.advance("10 s");
   expect(await run.result()).toEqual({ n: 6 });
+  expect(statuses).toEqual(["committed", "already_committed"]);
+  const [checkpoint, journal, checkpointAgain, journalAgain] = rows;
+  expect(checkpoint).toHaveLength(1);
+  expect([checkpointAgain, journalAgain]).toEqual([checkpoint, journal]);
+  expect(ran).toEqual([1, 2, 3, 4, 5, 6]);
   expect(stores.sql<{ step: number }>("select step from checkpoints order by step").map(({ step }) => step)).toEqual([
     0, 1, 2, 3, 4, 5, 6,
   ]);

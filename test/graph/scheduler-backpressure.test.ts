@@ -1,4 +1,4 @@
-// Backpressure (rules.G5): memory and concurrency are bounded, completion is not; a wait that is too long pauses the run.
+// Backpressure (rules.G5): queue and concurrency are bounded, completion is not; a wait that is too long pauses the run.
 
 import { expect, test } from "vitest";
 import { append, createClient, createEngine, graph, last, promise, START, type Duration } from "reprise";
@@ -43,7 +43,7 @@ test("a run whose items wait for room longer than backpressureTimeout is paused 
   expect(info.error).toMatchObject({
     code: "BACKPRESSURE_TIMEOUT",
     message:
-      "Run r is paused: Graph narrow: 1 items of step 1 found no room within the backpressureTimeout of 10 s: at most 1 execute and 1 wait in memory. Find out what its nodes wait for. To continue, run `reprise resume r`.",
+      "Run r is paused: Graph narrow: 1 items of step 1 found no room within the backpressureTimeout of 10 s: at most 1 execute and 1 are queued. Find out what its nodes wait for. To continue, run `reprise resume r`.",
     details: { run: "r", where: "step 1" },
   });
   expect(await waiting).toMatchObject({ code: "BACKPRESSURE_TIMEOUT" });

@@ -82,6 +82,8 @@ test.each<[string, object, string, RegExp]>([
   ["queueDepth of half", { queueDepth: 0.5 }, "BAD_OPTIONS", /queueDepth of 1 or more/],
   ["a backpressureTimeout of 0", { backpressureTimeout: 0 }, "BAD_OPTIONS", /backpressureTimeout above 0/],
   ["a backpressureTimeout below 0", { backpressureTimeout: -1 }, "BAD_DURATION", /backpressureTimeout/],
+  ["a defaultNodeTimeout of 0", { defaultNodeTimeout: 0 }, "BAD_OPTIONS", /defaultNodeTimeout above 0/],
+  ["a defaultNodeTimeout of a day and a bit", { defaultNodeTimeout: "1 day and a bit" }, "BAD_DURATION", /defaultNode/],
   ["a deadline of 0", { deadline: 0 }, "BAD_OPTIONS", /deadline above 0/],
   ["an output that is no function", { output: 1 }, "BAD_OPTIONS", /output: expected a function/],
   ["an unknown fold", { fold: "arrival" }, "BAD_OPTIONS", /"written" or "order-key"/],

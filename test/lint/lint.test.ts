@@ -90,3 +90,64 @@ test("the rule ignores steps, tasks and code outside workflows", () => {
 test("the rule also checks a workflow with options", () => {
   expect(lint(`workflow("w", { version: 2 }, async (ctx, input) => Date.now());`)).toHaveLength(1);
 });
+
+test("the rule follows functions of the same file that a workflow calls, by their names", () => {
+  const code = [
+    `workflow("w", body);`,
+    `workflow("v", { version: 2 }, other);`,
+    `async function body(ctx, input) { await helper(ctx); return stamp(); }`,
+    `const other = async (context) => { await input.map(each); context.sleep(5); };`,
+    `function helper(c) { c.sleep(5); return deeper(c); }`,
+    `const deeper = async (c) => { c.task(t); return Math.random(); };`,
+    `const stamp = () => Date.now();`,
+    `function each() { return new Date(); }`,
+    `workflow("u", async (ctx) => { deeper(ctx); const inner = () => fetch("x"); return inner(); });`,
+  ].join("\n");
+  expect(lint(code).map(({ line, message }) => `${line} ${message.split(" ")[0]}`)).toEqual([
+    "4 context.sleep()",
+    "5 c.sleep()",
+    "6 c.task()",
+    "6 Math.random()",
+    "7 Date.now()",
+    "8 new",
+    "9 deeper()",
+    "9 fetch()",
+  ]);
+});
+
+test("the rule leaves functions alone that only steps, tasks, an undo or other code use", () => {
+  const code = [
+    `const draw = () => Math.random();`,
+    `async function load() { return fetch("x"); }`,
+    `function release() { return Date.now(); }`,
+    `const unused = () => Date.now();`,
+    `export const outside = () => draw();`,
+    `workflow("w", async (ctx) => {`,
+    `  await ctx.run("draw", draw);`,
+    `  await ctx.run("load", () => load());`,
+    `  await ctx.task(t, 1, { undo: async () => release() });`,
+    `  const step = () => Date.now();`,
+    `  await ctx.run("step", step);`,
+    `  const draw2 = (draw) => draw();`,
+    `  draw2(() => 1);`,
+    `  other.load(); other.deeper.release();`,
+    `});`,
+    `const t = task("t", load);`,
+  ].join("\n");
+  expect(lint(code)).toEqual([]);
+});
+
+test("functions that call each other are checked once", () => {
+  const code = [
+    `workflow("w", async (ctx) => odd(ctx, 3));`,
+    `const odd = async (c, n) => (n === 0 ? Date.now() : even(c, n - 1));`,
+    `async function even(c, n) { c.sleep(1); return n === 0 ? 0 : odd(c, n - 1); }`,
+  ].join("\n");
+  expect(lint(code).map(({ line }) => line)).toEqual([2, 3]);
+  const inAnyOrder = [
+    `const first = () => { second(); return Math.random(); };`,
+    `const second = () => { first(); return Date.now(); };`,
+    `workflow("w", async () => first());`,
+  ].join("\n");
+  expect(lint(inAnyOrder).map(({ line }) => line)).toEqual([1, 2]);
+});

@@ -35,6 +35,8 @@ async function play(run: LiveRun, random: RandomSource, specimen: Specimen): Pro
     if (specimen.cancelled === true && run.entries.length > 4) await run.commit(run.cancels("recorded"));
     else if (run.execution.identity.id === "corpus-early" && !run.types.includes("PromiseResolved"))
       await run.commit(run.settles("reply", { value: 7 }));
+    else if (run.execution.identity.id === "corpus-approvals" && !run.types.includes("PromiseResolved"))
+      await run.commit(run.settles("go[bob]", { value: 7 }));
     else await step(run, random.pick(run.open()), random);
   }
 }
@@ -43,6 +45,8 @@ async function step(run: LiveRun, command: string, random: RandomSource): Promis
   const type = commandTypeOf(command);
   if (type === "Timer") await run.commit(run.fires(command));
   else if (type === "Promise") await run.commit(run.timesOut(command));
+  else if (type === "Settle")
+    await run.commit(run.answersSettlement(command, random.happens(0.5) ? "accepted" : "no_run"));
   else if (type === "ChildWorkflow") {
     const failed = random.happens(0.3);
     await run.commit(

@@ -9,11 +9,12 @@
 // live-run.L4. Further arrivals may be appended before all arrivals of a commit are delivered.
 // live-run.L5. Nothing is delivered after the code has ended, and nothing is appended after it was stopped.
 
-import { decode, systemTimers, type EpochMs } from "../../src/base/index.ts";
+import { decode, encode, systemTimers, type EpochMs } from "../../src/base/index.ts";
 import {
   CHAIN_START,
   chainAfter,
   commandTypeOf,
+  decodeData,
   decodeEntry,
   isCancel,
   markOf,
@@ -23,6 +24,7 @@ import {
   type DecodedEntry,
   type Definition,
   type Entry,
+  type EntryData,
   type EntryType,
 } from "../../src/kernel/index.ts";
 import {
@@ -90,6 +92,7 @@ export function testHost(logs: string[], unregistered: readonly string[] = []): 
       return { input: parseNow(schema, input, `task ${task.name}`), parsed: schema !== undefined };
     },
     hasTask: (task) => !unregistered.includes(task.name),
+    portsOf: (definition) => (isWorkflow(definition) ? workflowBody(definition).ports : {}),
     acceptNext: (_name, _version, input) => ({ input }),
     acceptChild: (definition, input) => {
       if (unregistered.includes(definition.name)) return undefined;
@@ -111,6 +114,10 @@ export class LiveRun {
   /** Journal lengths at which a crash may cut: not in the middle of a commit. */
   readonly cuts: number[] = [];
   readonly execution: Execution;
+  /** The messages of the differences that did not stop the run. */
+  get warnings(): readonly string[] {
+    return this.execution.warnings.map(({ message }) => message);
+  }
   readonly #operations = new Map<string, OperationRequest>();
   readonly #created = new Map<string, DecodedEntry>();
   readonly #tasks = new Map<string, AnyTask>();
@@ -221,6 +228,12 @@ export class LiveRun {
       };
     const data = entryData.promiseResolvedData(port, entryData.encodeInput(answer.value));
     return { type: "PromiseResolved", command: "", data, at: this.now };
+  }
+  /** The store's answer to a settlement of a promise of another run. */
+  answersSettlement(command: string, status: EntryData["SettleAnswered"]["status"]): Arrival {
+    const request = this.entries.find((entry) => entry.type === "SettleRequested" && entry.command === command);
+    const { runId, promiseId } = decodeData("SettleRequested", request?.data ?? "{}");
+    return { type: "SettleAnswered", command, data: encode({ promiseId, runId, status }), at: this.now };
   }
   /** As `settles`. */
   signals(name: string, value?: unknown): Arrival {
@@ -411,10 +424,11 @@ export class LiveRun {
 
   #callContext(command: string): OperationContext {
     const { id, generation } = this.execution.identity;
-    const log = { info: () => {}, warn: () => {}, error: () => {} };
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     return {
       runId: id,
       attempt: 1,
+      execution: 1,
       idempotencyKey: idempotencyKeyOf(id, generation, command),
       abortSignal: new AbortController().signal,
       log,
@@ -430,7 +444,7 @@ function arrivalOf({ type, command, data, at }: Entry): Arrival {
 
 /** A unique label per request: some share a command. */
 function labelOf(request: Exclude<CommandRequest, { kind: "emit" | "limit-wait" | "step" | "stop-nodes" }>): string {
-  if (request.kind === "cancel-timer") return `${request.command} cancel`;
+  if (request.kind === "cancel-timer" || request.kind === "cancel-task") return `${request.command} cancel`;
   if (request.kind === "answer") return `${request.command} answer`;
   return request.kind === "child-message" ? `${request.command} ${request.data}` : request.command;
 }
@@ -442,7 +456,9 @@ const REQUEST_ENTRIES = {
   "cancel-timer": "TimerCancelled",
   promise: "PromiseCreated",
   patch: "PatchMarked",
+  "input-change": "InputChanged",
   send: "MessageSent",
+  settle: "SettleRequested",
 } as const;
 
 /** Entry 1 of a run of this definition. */

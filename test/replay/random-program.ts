@@ -26,6 +26,7 @@ type Condition = "mixed" | "random" | "now";
 
 export type Program =
   | { readonly do: "task" | "run"; readonly callee: number; readonly undo?: boolean }
+  | { readonly do: "cancel"; readonly callee: number; readonly undo: boolean; readonly meanwhile: Program }
   | { readonly do: "shield"; readonly body: Program }
   | { readonly do: "child"; readonly message?: "signal" | "cancel" }
   | { readonly do: "handle"; readonly update: (typeof UPDATES)[number]; readonly body: Program; readonly then: Program }
@@ -76,6 +77,7 @@ const SHAPES = [
   "if",
   "deadline",
   "later",
+  "cancel",
   "shield",
   "handle",
   "patched",
@@ -105,6 +107,10 @@ export function programOf(random: RandomSource, size: number): Program {
     }
     case "deadline":
       return { do: "deadline", ms: 1 + random.below(50), body: sized(random, size - 1) };
+    case "cancel": {
+      const meanwhile = sized(random, size - 1);
+      return { do: "cancel", callee: random.pick(CALLEES), undo: random.happens(0.3), meanwhile };
+    }
     case "shield":
       return { do: "shield", body: sized(random, size - 1) };
     case "handle": {
@@ -191,6 +197,8 @@ class Interpreter {
             program.undo === true ? { undo: async (result) => result } : {},
           ),
         );
+      case "cancel":
+        return this.#mix(await this.#canceledTask(program));
       case "shield":
         return this.#mix(await ctx.shield(() => this.execute(program.body)));
       case "child":
@@ -269,6 +277,18 @@ class Interpreter {
         body.catch(() => {});
         return ((await this.execute(program.meanwhile)) + (await body)) | 0;
       }
+    }
+  }
+
+  async #canceledTask({ callee, undo, meanwhile }: Program & { do: "cancel" }): Promise<number> {
+    const started = this.#ctx.task(tasks[callee]!, this.mixed, undo ? { undo: tasks[0]! } : {});
+    const before = await this.execute(meanwhile);
+    if ((this.mixed & 1) === 0) started.cancel();
+    else started.cancel(`not needed at ${this.mixed}`);
+    try {
+      return before + (await started);
+    } catch (error) {
+      return this.#mix(error);
     }
   }
 

@@ -55,6 +55,8 @@ const REACHABLE: readonly EntryType[] = [
   "TaskScheduled",
   "TaskCompleted",
   "TaskFailed",
+  "TaskCancelled",
+  "TaskCancelRequested",
   "ChildWorkflowInitiated",
   "ChildWorkflowCompleted",
   "ChildWorkflowFailed",
@@ -126,8 +128,8 @@ type Choice = (available: readonly DecodedEntry[], recorded: RecordedJournal) =>
 function inRounds(choose: Choice): Drive {
   return async (execution, recorded) => {
     // Rounds consider open commands. A timer that fires later is open until then.
-    (recorded.firedTimers as Set<string>).clear();
-    (recorded.cancelledTimers as Set<string>).clear();
+    (recorded.ended as Set<string>).clear();
+    (recorded.cancelledByRun as Set<string>).clear();
     execution.start();
     await drained();
     let waiting = recorded.deliveries;

@@ -19,6 +19,7 @@ export function outcomeText(execution: Execution): string {
 /** Terminal entries that the code itself requests. */
 const REQUESTED_ENDS: ReadonlySet<EntryType> = new Set<EntryType>([
   "TimerCancelled",
+  "TaskCancelled",
   "UpdateCompleted",
   "UpdateFailed",
 ]);
@@ -38,7 +39,8 @@ function commitsAfter(run: LiveRun, cut: number): readonly Commit[] {
 /** The label in `LiveRun.requested`. */
 function labelOf({ type, command, data }: Entry): string[] {
   if (command === "" || type === "UpdateRequested") return [];
-  if (type === "TimerCancelled") return [`${command} cancel`];
+  if (type === "TimerCancelled" || type === "TaskCancelled" || type === "TaskCancelRequested")
+    return [`${command} cancel`];
   if (type === "UpdateCompleted" || type === "UpdateFailed") return [`${command} answer`];
   return [type === "ChildSignalled" || type === "ChildCancelRequested" ? `${command} ${data}` : command];
 }

@@ -69,6 +69,8 @@ export function processStore(raw: Store, instance: ProcessInstance, passage: Pas
     get(_target, key) {
       if (key === "kind") return raw.kind;
       if (key === "now") return () => raw.now();
+      // The real disk is outside of the world: it answers when it can (simulate.M2), and not the same each time.
+      if (key === "readDiskSpace") return undefined;
       if (key === "pollChanges") return () => passage.pollChanges();
       if (key === "close") return () => passage.close();
       if (key === "takeNotice") return raw.takeNotice && (() => raw.takeNotice!());

@@ -35,6 +35,7 @@ const WORKLOADS: readonly (readonly [args: string, lines: number, extra: readonl
   ["flow --variant 10000", 1, ["usPerCompletion"]],
   ["history --variant 10000", 1, ["resumeMs", "rawSequentialPerSecond"]],
   ["payload", 3, ["mbPerSecond"]],
+  ["memo", 1, ["executedCpuUs", "reusedCpuUs", "hitCpuUs"]],
   ["runs --repeat 2", 1, []],
   ["graph --variant chain", 1, ["rawSequentialPerSecond"]],
   ["graph --variant 1000", 1, ["usPerNode"]],

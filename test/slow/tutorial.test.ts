@@ -118,6 +118,6 @@ test(
     expect(workers[1]!.output).toContain("loading the truck");
     const exited = once(workers[1]!.child, "exit");
     workers[1]!.child.kill("SIGINT");
-    expect(await exited).toEqual([0, null]);
+    expect(await exited).toEqual([130, null]);
   },
 );

@@ -5,7 +5,7 @@ import { RepriseError } from "../../src/base/index.ts";
 import { addressOf as mysqlAddress } from "../../src/stores/mysql/address.ts";
 import { addressOf as postgresAddress } from "../../src/stores/postgres/address.ts";
 import { splitHosts, withEachHost } from "../../src/stores/remote/hosts.ts";
-import { shownUrl, storeOf } from "../../src/stores/store-url.ts";
+import { shownUrl, sqlitePathOf, storeOf } from "../../src/stores/store-url.ts";
 
 function refusal(url: string): RepriseError {
   try {
@@ -30,13 +30,22 @@ test.each([
   expect(message).toMatch(new RegExp(`use one of: .*\\b${known}\\b`));
 });
 
-test.each(["sqlite:shop.db?mode=ro", "sqlite://shop.db?cache=shared", "sqlite::memory:?x=1", "sqlite:shop.db?"])(
-  "%s is refused: a SQLite URL has no options",
-  (url) => {
-    expect(refusal(url)).toMatchObject({ code: "BAD_STORE_URL" });
-    expect(refusal(url).message).toContain("takes no options");
-  },
-);
+test.each([
+  "sqlite:shop.db?mode=ro",
+  "sqlite://shop.db?cache=shared",
+  "sqlite::memory:?x=1",
+  "sqlite:shop.db?",
+  "sqlite:shop.db?mkdir=0",
+  "sqlite:shop.db?mkdir=1&mode=ro",
+])("%s is refused: the only option of a SQLite URL is mkdir", (url) => {
+  expect(refusal(url)).toMatchObject({ code: "BAD_STORE_URL" });
+  expect(refusal(url).message).toContain("The only option of a sqlite: URL is ?mkdir=1");
+});
+
+test("the option mkdir is not a part of the path", () => {
+  expect(sqlitePathOf("sqlite:data/shop.db?mkdir=1")).toBe("data/shop.db");
+  expect(sqlitePathOf("sqlite://data/what%3F.db?mkdir=1")).toBe("data/what?.db");
+});
 
 test("a question mark in a file name is written as %3F", () => {
   expect(() => storeOf("sqlite://what%3F.db")).not.toThrow();

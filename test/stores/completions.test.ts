@@ -18,6 +18,7 @@ import {
   done,
   endParts,
   completedItem,
+  portionOf,
   RUN_COMPLETED,
   spreadOf,
   startFlow,
@@ -229,6 +230,26 @@ test.each([
   const named = problems.find((problem) => problem.invariant.startsWith(`${invariant} `));
   expect(named).toMatchObject({ run: "import-1" });
   expect(named?.message).toContain(node);
+});
+
+test("check reports a spread with keys whose items are no longer queued, and a node that would queue too many", async () => {
+  const { entries, spread } = spreadOf(4, 1, 2);
+  await startFlow(store, worker, "import-1", { entries, spread: { ...spread, portion: portionOf("ab") } });
+  expect(await store.check()).toEqual([]);
+  const lost = await afterDoing("delete from queue where item = 'saved[more]'");
+  expect(lost).toMatchObject([{ invariant: "I3 ready means queued", run: "import-1" }]);
+  expect(lost[0]?.message).toContain("saved[more] is not in the queue");
+  const doubled = await afterDoing(
+    "update readiness set queued = 4; update queue set item = 'saved[more]' where item = 'saved[1]'",
+  );
+  expect(doubled.map(({ message }) => message)).toContain("Node saved[more] is queued although it is not ready.");
+});
+
+test("a node that a retry derives again may be queued", async () => {
+  await startWithNodes(store, worker, "import-1", "x");
+  expect(await afterDoing("update queue set item = 'input[again]'")).toMatchObject([
+    { message: expect.stringMatching(/^Node x is ready but not in the queue/) as string },
+  ]);
 });
 
 test("check reports a flow that nothing will wake", async () => {

@@ -54,7 +54,8 @@ export function parseSchema(sql: string): ParsedSchema {
   }
   for (const [, name, column] of sql.matchAll(/alter table `?(\w+)`? add column ([^;]+)/g)) {
     const table = tables.get(name!)!;
-    tables.set(name!, { ...table, columns: [...table.columns, parseColumn(column!.trim())!] });
+    const added = parseColumn(column!.trim());
+    if (added !== undefined) tables.set(name!, { ...table, columns: [...table.columns, added] });
   }
   for (const [, unique, name, table, columns, where] of sql.matchAll(
     /create (unique )?index `?(\w+)`? on `?(\w+)`?\s+\(([^)]*)\)(?:\s+where ([^;]*))?(?:;|$)/g,

@@ -52,14 +52,29 @@ const CASES: readonly Case[] = [
     context: "7|inbox|12",
   },
   {
+    table: "once",
+    row: { run: 7, target: ODD },
+    context: `7|settled|${ODD}`,
+  },
+  {
     table: "queue",
     row: { run: 7, item: `Task(${ODD})`, kind: "task" },
     context: `7|failures|Task(${ODD})`,
   },
   {
+    table: "run_attempts",
+    row: { run: 7, step: `Task(${ODD})`, at: 8, execution: 2 },
+    context: `7|attempt|["Task(${ODD_JSON})",8,2]`,
+  },
+  {
     table: "chunks",
     row: { run: 7, stream: `a/${ODD}`, position: 4 },
     context: `7|chunk|a/${ODD}/4`,
+  },
+  {
+    table: "memo",
+    row: { run: 7, seq: 4, memo: "16ab" },
+    context: "7|memo|4/16ab",
   },
   {
     table: "checkpoints",

@@ -77,7 +77,7 @@ const CHUNK = ["run", "stream", "position", "data"] as const;
 const WRITE = ["thread", "namespace", "id", "task", "position", "data"] as const;
 
 function chunk(run: number, stream: string, position: number, data: string): RowOf<"chunks"> {
-  return { run, stream, position, data };
+  return { run, stream, position, data, step: null, execution: null, reset: null };
 }
 
 function write(task: string, position: number): RowOf<"langgraph_writes"> {

@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../src/base/index.ts";
-import type { Store, TurnWrite } from "../../src/kernel/index.ts";
+import { memoText, type Store, type TurnWrite } from "../../src/kernel/index.ts";
 import type { Backend } from "../../src/stores/remote/backend.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import { openSimBackend } from "../simulation/store/sim-backend.ts";
@@ -129,6 +129,25 @@ test("tasks that start and end in this process are one commit each, without quer
     })),
   );
   expect(finishing).toEqual({ commit: 1 });
+});
+
+test("results of pure steps are in the commit of their steps, and any number of them is read in one round trip", async () => {
+  await using world = await World.open();
+  const held = await world.started();
+  const keyOf = (run: number): string => String(run).padStart(64, "0");
+  const { calls: remembering } = await world.count(async () => {
+    const turns = held.map((one) => turnWrite(world.store, one, STEP));
+    const memoOf = (run: number) => ({ memo: keyOf(run), value: memoText(String(run)), by: "test" });
+    await world.store.write(
+      turns.map((turn) => ({ ...turn, entries: turn.entries.map((entry) => ({ ...entry, memo: memoOf(turn.run) })) })),
+    );
+  });
+  expect(remembering).toEqual({ commit: 1 });
+  const { result, calls: recalling } = await world.count(() =>
+    world.store.readMemos(held.map(({ run }) => keyOf(run))),
+  );
+  expect(result).toEqual(held.map(({ run }) => ({ status: "known", result: String(run) })));
+  expect(recalling).toEqual({ read: 1 });
 });
 
 test("a poll for all kinds of work is one round trip when there is none", async () => {

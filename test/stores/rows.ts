@@ -28,12 +28,27 @@ export function runRow(run: number, more: WireRow = {}): WireRow {
     ended_at: null,
     runtime: "{}",
     evidence: null,
+    lost_turns: 0,
+    turn_at: null,
+    error_code: null,
     ...more,
   };
 }
 
 export function entryRow(run: number, seq: number, data: string | Uint8Array = "{}"): WireRow {
-  return { run, seq, type: "RunStarted", command: "", data, at: 1, mark: 2, took_ms: null };
+  return {
+    run,
+    seq,
+    type: "RunStarted",
+    command: "",
+    data,
+    at: 1,
+    mark: 2,
+    took_ms: null,
+    worker: null,
+    execution: null,
+    started_at: null,
+  };
 }
 
 export function queueRow(name: string, more: WireRow = {}): WireRow {
@@ -57,6 +72,8 @@ export function itemRow(run: number, item: string, more: WireRow = {}): WireRow 
     failures: null,
     queue: null,
     key: null,
+    executions: 0,
+    leased_at: null,
     ...more,
   };
 }

@@ -85,7 +85,9 @@ const all = base
   .call("sub", ["input"], csvImport, () => ({ url: "x" }))
   .spread("children", ["input"], ({ input }) => input.names, child)
   .spread("tasks", ["input"], { queue: narrow, label: "gpu" }, ({ input }) => [input.n], double)
+  .spread("keyed", ["input"], { queue: narrow, key: (n: number) => `${n}` }, ({ input }) => [input.n], double)
   .action("caught", ["input"], { label: "eu", catch: (error) => error.message.length }, async () => 1)
+  .action("limited", ["input"], { queue: narrow, key: ({ input }) => input.names[0] ?? "none" }, async () => 1)
   .inline("nothing", [], () => null)
   .output(["doubled", "called", "sub", "children", "tasks", "caught", "nothing"], (given) => given);
 same<

@@ -72,6 +72,8 @@ export async function travel(): Promise<void> {
   same<typeof fork, Run<typeof agent>>();
   await fork.resolve("approve", { ok: false });
   await run.fork({ label: "asked", deadline: "1 hour", priority: 2, version: 1 });
+  await run.fork({ answers: { "Node(3.0)": { answer: "no" } }, effects: "recorded" });
+  await run.fork({ step: 3, answers: { "Node(4.0)/Operation(0)": 1 }, effects: "live" });
   const diff = await run.diff(fork, { limit: 5 });
   same<typeof diff, RunDiff>();
   const here: unknown = diff.steps[0]?.channels["answer"]?.here;
@@ -97,6 +99,8 @@ export async function astray(): Promise<void> {
   void (await run.stateAt(1)).nothing;
   // @ts-expect-error a step is a number, a label an object
   await run.stateAt("asked");
+  // @ts-expect-error a graph is forked from a step
+  await run.fork({ at: "Task(3)" });
   // @ts-expect-error a fork begins somewhere
   await run.fork({ patch: { answer: "no" } });
   // @ts-expect-error a fork begins at a step or at a label

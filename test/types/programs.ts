@@ -151,6 +151,8 @@ const child = workflow("child", { input: z.object({ n: z.coerce.number<string>()
 const bare = workflow("bare", async () => "no input");
 const nothing = task("nothing", () => {});
 
+const ported = workflow("ported", { ports: { go: promise<number>(), bare: promise() } }, (ctx) => ctx.promise("go"));
+
 export const everything = workflow(
   "everything",
   {
@@ -166,6 +168,12 @@ export const everything = workflow(
       { retry: { maxAttempts: 3, baseDelay: "1s" }, timeout: 500, priority: 1 },
     );
     same<typeof where, { lat: number; lon: number }>();
+    const started = ctx.task(geocode, { city: "Rome" });
+    same<Awaited<typeof started>, { lat: number; lon: number }>();
+    started.cancel();
+    started.cancel("found it");
+    const held: Promise<{ lat: number; lon: number }> = started;
+    await Promise.allSettled([held]);
     await ctx.task(nothing);
     await ctx.task(nothing, undefined, { timeout: "1s" });
     const plain = await ctx.run("plain", () => [1, 2, 3]);
@@ -189,11 +197,16 @@ export const everything = workflow(
     const without = await ctx.child(bare);
     const timer = ctx.sleep("5 minutes");
     timer.cancel();
-    await ctx.sleepUntil(new Date(0));
+    await ctx.sleepUntil(new Date(0), { id: "epoch" });
     const open = await ctx.promise("approval", { show: { to: "the boss" } });
     same<typeof open, number>();
     const timed = await ctx.promise("approval", { timeout: "1 day", show: input });
     same<typeof timed, number | undefined>();
+    await ctx.resolve(ported, "run-1", "go", 5, { key: "ann", by: "Ann", reason: "all green" });
+    await ctx.resolve(ported, "run-1", "bare");
+    await ctx.reject(ported, "run-1", "go", new Error("no"), { key: "ann" });
+    const keyed = await ctx.promise("approval", { key: "ann", show: input });
+    same<typeof keyed, number>();
     const checked = await ctx.promise("checked");
     same<typeof checked, { ok: boolean }>();
     const came = await ctx.promise("bare", { timeout: 5 });
@@ -311,6 +324,8 @@ export async function options(): Promise<void> {
   await memory.start(child, { n: "7" });
   const run = await memory.start(everything, { id: "x" });
   await run.resolve("bare");
+  await run.resolve("bare", undefined, { key: "ann", by: "Ann", reason: "all green" });
+  await run.reject("checked", new Error("no"), { key: "ann", by: "Ann" });
   await run.resolve("checked", { ok: true });
   await using client = await createClient({
     store: "sqlite::memory:",

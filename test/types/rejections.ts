@@ -108,6 +108,8 @@ void run.resolve("aproval", { ok: true });
 void run.resolve("approval");
 // @ts-expect-error the payload has the wrong type
 void run.resolve("approval", { ok: "yes" });
+// @ts-expect-error a key is a text
+void run.resolve("approval", { ok: true }, { key: 7 });
 // @ts-expect-error a port without payload takes none
 void run.resolve("bare", 5);
 // @ts-expect-error a rejection is an Error
@@ -163,8 +165,16 @@ export const wrong = workflow(
     const timed: number = await ctx.promise("approval", { timeout: "1 day" });
     // @ts-expect-error a port without payload gives nothing to read
     const got: { ok: boolean } = await ctx.promise("bare");
+    // @ts-expect-error the other run has no such promise
+    await ctx.resolve(checkout, "order-7", "aproval", { ok: true });
+    // @ts-expect-error the promise of the other run has another type
+    await ctx.resolve(checkout, "order-7", "approval", { ok: "yes" });
+    // @ts-expect-error a rejection is an Error
+    await ctx.reject(checkout, "order-7", "approval", "no");
     // @ts-expect-error not a duration
     await ctx.sleep("a while");
+    // @ts-expect-error an operation has no entry before its end, so it cannot be canceled
+    ctx.run("step", () => 1).cancel();
     // @ts-expect-error a moment is a Date
     await ctx.sleepUntil(5);
     // @ts-expect-error the child's input is missing
@@ -281,6 +291,10 @@ void run.retry("please");
 void run.terminate(5);
 
 void workflow("control", async (ctx) => {
+  // @ts-expect-error a pure operation needs the input that its result depends on
+  await ctx.run("now", () => 1, { pure: "1" });
+  // @ts-expect-error the version of a pure operation is a text
+  await ctx.run("double", 1, (_op, n) => 2 * n, { pure: 1 });
   // @ts-expect-error the undo takes something else than the step's result
   await ctx.task(charge, { id: "7", cents: 1 }, { undo: async (result: string) => result });
   // @ts-expect-error the undo's task takes something else than the step's result
@@ -364,6 +378,8 @@ void shop.start(cart, undefined, { signals: { add: 5 } });
 void shop.start(cart, undefined, { signals: { go: undefined } });
 // @ts-expect-error only true or false
 void shopping.resolve("go", undefined, { beforeStart: 1 });
+// @ts-expect-error a signal has no key
+void shopping.signal("add", "a", { key: "ann" });
 void workflow("loops", async (ctx, n: number): Promise<string> => {
   // @ts-expect-error the next generation takes the same input
   if (n === 0) return ctx.continueAsNew("one");

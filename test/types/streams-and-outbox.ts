@@ -41,10 +41,20 @@ export const silent = workflow("silent", async (ctx) => {
 export async function readers(): Promise<void> {
   await using engine = await createEngine({ store: "sqlite::memory:", definitions: [chat, silent] });
   const run = await engine.start(chat, "hi");
-  for await (const { offset, value } of run.stream("tokens", { after: 5 })) {
+  for await (const { offset, value, step, execution, reset } of run.stream("tokens", { after: 5 })) {
+    if (reset) {
+      const repeated: { readonly step: string; readonly execution: number } = reset;
+      console.log(offset + 1, repeated);
+      continue;
+    }
     const text: string = value.text;
-    console.log(offset + 1, text);
+    const from: string | undefined = step;
+    const times: number | undefined = execution;
+    console.log(offset + 1, text, from, times);
   }
+  for await (const chunk of engine.get("chat", "x").stream("progress"))
+    console.log(chunk.reset ? chunk.reset.step : chunk.value.toFixed());
+  // @ts-expect-error a reset has no value
   for await (const { value } of engine.get("chat", "x").stream("progress")) console.log(value.toFixed());
   // @ts-expect-error no stream has this name
   run.stream("nobody");

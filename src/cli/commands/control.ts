@@ -1,8 +1,9 @@
-// Control: the commands cancel, terminate, pause, resume and retry.
+// Control: the commands cancel, terminate, pause, resume, retry and delete.
 
 import type { Command } from "commander";
 import { action, collect, examples } from "../command.ts";
 import type { CONTROL_ACTIONS, ControlOptions } from "../control.ts";
+import type { DeleteOptions } from "../delete.ts";
 
 export function addControlCommands(program: Command): void {
   program.commandsGroup("Control:");
@@ -32,6 +33,18 @@ export function addControlCommands(program: Command): void {
     "--status blocked",
   );
   add(program, "retry", "Retry failed runs from the failed step, with the current code", "order-7", "--tag eu");
+
+  program
+    .command("delete")
+    .description("Delete ended runs with their children and journals")
+    .argument("<ids...>", "run ids")
+    .option("--yes", "skip the confirmation")
+    .addHelpText("after", examples("delete order-7", "delete order-7 order-8 --yes"))
+    .action(
+      action(async (ids: readonly string[], options: DeleteOptions) =>
+        (await import("../delete.ts")).deleteRuns(ids, options),
+      ),
+    );
 }
 
 function add(
@@ -40,15 +53,8 @@ function add(
   description: string,
   ...samples: readonly string[]
 ): Command {
-  return program
-    .command(name)
+  return selecting(program.command(name))
     .description(description)
-    .argument("[ids...]", "run ids")
-    .option("--definition <name>", "select the runs of this definition")
-    .option("--status <status>", "select runs by comma-separated statuses", collect)
-    .option("--tag <tag>", "select the runs with this tag")
-    .option("--all", "select all runs")
-    .option("--yes", "skip the confirmation")
     .option("--dry-run", "list the selected runs and change nothing")
     .addHelpText("after", examples(...samples.map((sample) => `${name} ${sample}`), `${name} --all --dry-run`))
     .action(
@@ -56,4 +62,15 @@ function add(
         (await import("../control.ts")).controlRuns(name, ids, options),
       ),
     );
+}
+
+/** The options that select runs. */
+export function selecting(command: Command): Command {
+  return command
+    .argument("[ids...]", "run ids")
+    .option("--definition <name>", "select the runs of this definition")
+    .option("--status <status>", "select runs by comma-separated statuses", collect)
+    .option("--tag <tag>", "select the runs with all of these comma-separated tags", collect)
+    .option("--all", "select all runs")
+    .option("--yes", "skip the confirmation");
 }

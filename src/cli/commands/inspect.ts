@@ -4,6 +4,7 @@ import { Option, type Command } from "commander";
 import { action, collect, examples, GENERATION, SHOW_SECRETS, wholeNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
 import type { GraphOptions } from "../graph.ts";
+import type { ListOptions } from "../list.ts";
 import type { ShowOptions } from "../show.ts";
 import type { TopOptions } from "../top.ts";
 
@@ -13,21 +14,36 @@ export function addMonitorCommands(program: Command): void {
   program
     .command("list")
     .description("List runs, newest first")
+    .argument("[mirror]", "list the runs of this mirror, such as prod/, instead of those of the store")
     .option("--status <status>", "comma-separated statuses", collect)
     .option("--definition <name>", "only runs of this definition")
     .addOption(new Option("--kind <kind>", "only runs of this kind").choices(["workflow", "graph", "flow"]))
-    .option("--tag <tag>", "only runs with this tag")
+    .option("--tag <tag>", "comma-separated tags; only runs with all of them", collect)
+    .option("--created-after <time>", "created at this time or later: a date (UTC) or an age such as 2h")
+    .option("--created-before <time>", "created before this time")
+    .option("--ended-after <time>", "ended at this time or later")
+    .option("--ended-before <time>", "ended before this time")
+    .option("--error-code <code>", "failed with an error of this code, or of this name if it has no code")
+    .option("--id-contains <text>", "only runs whose id contains this text")
+    .option("--parent <id>", "only children of this run")
     .option("--limit <count>", "maximum number of runs", wholeNumber, 50)
     .addHelpText(
       "after",
       examples(
         "list",
         "list --status failed,blocked --limit 10",
+        "list prod/",
         "list --kind graph",
         "list --definition order --json",
+        "list --error-code CARD_DECLINED --ended-after 2h",
+        "list --created-after 2026-11-01 --created-before 2026-11-02",
       ),
     )
-    .action(action(async (options: GlobalOptions & { limit: number }) => (await import("../list.ts")).list(options)));
+    .action(
+      action(async (mirror: string | undefined, options: ListOptions) =>
+        (await import("../list.ts")).list(mirror, options),
+      ),
+    );
 
   program
     .command("show")

@@ -1,8 +1,10 @@
 // Maintenance: the commands doctor, migrate, prune, backup, restore and rekey.
 
 import type { Command } from "commander";
-import { action, examples } from "../command.ts";
+import { action, examples, helpNotes, positiveNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
+import type { MigrateRunsOptions } from "../migrate-runs.ts";
+import { selecting } from "./control.ts";
 import type { MigrateOptions, PruneCommandOptions } from "../maintenance.ts";
 import type { RestoreCommandOptions } from "../restore.ts";
 
@@ -29,27 +31,48 @@ export function addMaintenanceCommands(program: Command): void {
       }),
     );
 
-  program
-    .command("migrate")
-    .description("Upgrade the store to this version's schema")
+  selecting(program.command("migrate"))
+    .description(
+      "Upgrade the store to this version's schema, or continue runs with another version of their definition",
+    )
     .option("--backup <file>", "SQLite: where to copy the file first (default: beside it)")
     .option("--no-backup", "SQLite: make no copy")
+    .option("--to <version>", "version that the selected runs continue with", positiveNumber)
+    .option("--code <file>", "module that exports that version")
     .option("--dry-run", "report what would change and change nothing")
     .addHelpText(
       "after",
-      `${examples("migrate --dry-run", "migrate --backup before.db")}
-
-A database server is not copied: dump it with its own tools first.`,
+      examples(
+        "migrate --dry-run",
+        "migrate --backup before.db",
+        "migrate order-7 --to 2 --code order.ts",
+        "migrate --definition order --to 2 --code order.ts --dry-run",
+      ),
     )
-    .action(action(async (options: MigrateOptions) => (await import("../maintenance.ts")).migrate(options)));
+    .addHelpText("after", helpNotes("\nA database server is not copied: dump it with its own tools first."))
+    .action(
+      action(async (ids: readonly string[], options: MigrateOptions & MigrateRunsOptions) => {
+        const { migrateRuns, selectsRuns } = await import("../migrate-runs.ts");
+        if (selectsRuns(ids, options)) return migrateRuns(ids, options);
+        return (await import("../maintenance.ts")).migrate(options);
+      }),
+    );
 
   program
     .command("prune")
     .description("Delete runs that ended long ago, and their journals")
-    .requiredOption("--older-than <age>", 'minimum age since the run ended, such as "30d" or "12 hours"')
-    .option("--dry-run", "count the runs and delete nothing")
+    .requiredOption("--older-than <age>", 'minimum age since the end, such as "30d" or "12 hours"')
+    .option("--threads", "delete LangGraph threads without a checkpoint for that long, instead of runs")
+    .option("--dry-run", "count and delete nothing")
     .option("--yes", "skip the confirmation")
-    .addHelpText("after", examples("prune --older-than 30d --dry-run", "prune --older-than 30d --yes"))
+    .addHelpText(
+      "after",
+      examples(
+        "prune --older-than 30d --dry-run",
+        "prune --older-than 30d --yes",
+        "prune --threads --older-than 90d --yes",
+      ),
+    )
     .action(action(async (options: PruneCommandOptions) => (await import("../maintenance.ts")).prune(options)));
 
   program

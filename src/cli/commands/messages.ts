@@ -1,8 +1,9 @@
-// Messages: the commands signal, resolve, reject, query, update and stream.
+// Messages: the commands signal, promises, resolve, reject, query, update and stream.
 
 import type { Command } from "commander";
-import { action, examples, wholeNumber } from "../command.ts";
-import type { MessageOptions, QueryOptions, SignalOptions, StreamOptions, UpdateOptions } from "../messages.ts";
+import { action, examples, SHOW_SECRETS, wholeNumber } from "../command.ts";
+import type { PromisesOptions } from "../promises.ts";
+import type { QueryOptions, SettleOptions, SignalOptions, StreamOptions, UpdateOptions } from "../messages.ts";
 
 const FILE = ["--file <file>", "module with the run's workflow; validates the name and the value"] as const;
 const BEFORE_START = [
@@ -10,6 +11,10 @@ const BEFORE_START = [
   "deliver the message when a run with this id starts; needs --file",
 ] as const;
 const INPUT_FILE = ["--input-file <file>", "read the value from a file; - reads standard input"] as const;
+
+const KEY = ["--key <key>", "key of the promise, if it has one"] as const;
+const BY = ["--by <who>", "who decided; recorded in the journal"] as const;
+const REASON = ["--reason <text>", "why; recorded in the journal"] as const;
 
 export function addMessageCommands(program: Command): void {
   program.commandsGroup("Messages:");
@@ -35,20 +40,36 @@ export function addMessageCommands(program: Command): void {
     );
 
   program
+    .command("promises")
+    .description("List the promises that runs wait for, with the commands that resolve them")
+    .option("--name <name>", "only promises with this name")
+    .option("--definition <name>", "only promises of runs of this definition")
+    .option("--limit <count>", "maximum number of promises", wholeNumber, 50)
+    .option("--show-secrets", SHOW_SECRETS)
+    .addHelpText("after", examples("promises", "promises --name approve --json"))
+    .action(action(async (options: PromisesOptions) => (await import("../promises.ts")).promises(options)));
+
+  program
     .command("resolve")
     .description("Resolve a promise that a run waits for")
     .argument("<id>", "run id")
     .argument("<promise>", "promise name")
     .argument("[value]", "value as JSON")
+    .option(...KEY)
+    .option(...BY)
+    .option(...REASON)
     .option(...INPUT_FILE)
     .option(...FILE)
     .option(...BEFORE_START)
     .addHelpText(
       "after",
-      examples("resolve order-7 approval '{\"ok\":true}'", "resolve order-7 approval '{\"ok\":true}' --file order.ts"),
+      examples(
+        "resolve order-7 approval '{\"ok\":true}'",
+        "resolve order-7 approval '{\"ok\":true}' --key ann --by Ann",
+      ),
     )
     .action(
-      action(async (id: string, name: string, value: string | undefined, options: MessageOptions) =>
+      action(async (id: string, name: string, value: string | undefined, options: SettleOptions) =>
         (await import("../messages.ts")).resolve(id, name, value, options),
       ),
     );
@@ -59,11 +80,14 @@ export function addMessageCommands(program: Command): void {
     .argument("<id>", "run id")
     .argument("<promise>", "promise name")
     .argument("<message>", "error message")
+    .option(...KEY)
+    .option(...BY)
+    .option(...REASON)
     .option(...FILE)
     .option(...BEFORE_START)
     .addHelpText("after", examples('reject order-7 approval "out of stock"'))
     .action(
-      action(async (id: string, name: string, message: string, options: MessageOptions) =>
+      action(async (id: string, name: string, message: string, options: SettleOptions) =>
         (await import("../messages.ts")).reject(id, name, message, options),
       ),
     );

@@ -1,13 +1,18 @@
-// Time travel: the commands checkpoints, fork and diff, for runs of graphs.
+// Time travel: the commands checkpoints, fork and diff.
 
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import { action, collect, examples, positiveNumber, SHOW_SECRETS, wholeNumber } from "../command.ts";
 import type { CheckpointsCommandOptions } from "../checkpoints.ts";
 import type { DiffCommandOptions } from "../diff.ts";
 import type { ForkCommandOptions } from "../fork.ts";
 
+/** A value may contain a comma, so each answer is one option. */
+function collectAnswer(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, text];
+}
+
 export function addTimeTravelCommands(program: Command): void {
-  program.commandsGroup("Time travel (graphs):");
+  program.commandsGroup("Time travel:");
 
   program
     .command("checkpoints")
@@ -34,19 +39,36 @@ export function addTimeTravelCommands(program: Command): void {
 
   program
     .command("fork")
-    .description("Start a new run from a committed step, optionally with patched state")
+    .description("Start a new run from a step or a command of another run, optionally with other answers")
     .argument("<id>", "id of the run to fork")
-    .option("--step <number>", "step to fork from", wholeNumber)
+    .option("--step <number>", "step of a graph to fork from", wholeNumber)
     .option("--label <name>", "fork from the latest step with this label")
+    .option(
+      "--at <command>",
+      "what to answer again: a command of a workflow ('Task(3)', or Task:3), or a node of a flow",
+    )
+    .option("--answer <command=json>", "another answer for a command or a node; may be repeated", collectAnswer)
+    .addOption(
+      new Option("--effects <how>", "execute what follows, or take it from the run (default: live)").choices([
+        "live",
+        "recorded",
+      ]),
+    )
+    .option("--generation <number>", "generation of a workflow to fork (default: the latest)", wholeNumber)
     .option("--patch <json>", 'new channel values as JSON, such as \'{"draft":"shorter"}\'')
     .option("--patch-file <file>", "read the patch from a file; - reads standard input")
     .option("--id <id>", "id of the new run (default: random); the same fork returns the same run")
     .option("--tag <tag>", "comma-separated tags", collect)
-    .option("--file <file>", "module with the graph; its channels validate the patch")
+    .option(
+      "--file <file>",
+      "module with the definition: validates the patch of a graph and the answers; a flow needs it",
+    )
     .addHelpText(
       "after",
       examples(
         "fork agent-7 --step 12",
+        "fork order-7 --at 'Task(3)'",
+        "fork order-7 --answer 'Task(3)={\"paid\":false}' --effects recorded",
         'fork agent-7 --label asked --patch \'{"draft":"shorter"}\' --id a-8',
         "fork agent-7 --step 12 --patch-file patch.json --file agent.ts",
       ),
@@ -55,10 +77,10 @@ export function addTimeTravelCommands(program: Command): void {
 
   program
     .command("diff")
-    .description("Compare two runs step by step; exit code 1 if they differ")
+    .description("Compare two runs by step, command or node; exit code 1 if they differ")
     .argument("<id>", "run id")
     .argument("<other>", "id of the run to compare with")
-    .option("--limit <count>", "maximum number of differing steps", positiveNumber, 20)
+    .option("--limit <count>", "maximum number of differing steps, commands or nodes", positiveNumber, 20)
     .option("--show-secrets", SHOW_SECRETS)
     .addHelpText("after", examples("diff agent-7 agent-8", "diff agent-7 agent-7-b --json | jq .firstDivergence"))
     .action(

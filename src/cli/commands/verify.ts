@@ -1,10 +1,25 @@
 // Verify: the commands replay and verify.
 
 import { Option, type Command } from "commander";
-import type { CheckOptions } from "../check-code.ts";
-import { action, examples, GENERATION, wholeNumber } from "../command.ts";
+import { action, collect, examples, GENERATION, helpNotes, positiveNumber, wholeNumber } from "../command.ts";
+import type { DebugOptions } from "../debug.ts";
+import type { ReplayCommandOptions } from "../replay.ts";
+import type { VerifyOptions } from "../verify.ts";
 
-const FILE = "module that exports the run's workflow or graph, and its tasks";
+const FILE = "module that exports the run's workflow, graph or flow, and its tasks";
+
+const IDENTITY = "age identity that opens an encrypted bundle";
+
+const VERIFY_EXITS = `
+Exit codes; of many runs, the first in this order:
+    5  damaged, or forked
+    6  unsigned, or signed by a key that is not admitted
+    4  the code differs
+    9  a pure step differs
+    7  incomplete, or erased
+    8  inconclusive: a value differs, on a runtime that the run never had,
+       or a pure step cannot be executed
+    1  --all found no run`;
 
 export function addVerifyCommands(program: Command): void {
   program.commandsGroup("Verify:");
@@ -37,21 +52,66 @@ export function addVerifyCommands(program: Command): void {
       ),
     )
     .action(
-      action(async (id: string, file: string, options: CheckOptions) =>
-        (await import("../check-code.ts")).checkCode("replay", id, file, options),
+      action(async (id: string, file: string, options: ReplayCommandOptions) =>
+        (await import("../replay.ts")).replay(id, file, options),
+      ),
+    );
+
+  program
+    .command("debug")
+    .description("Replay a run under Node's inspector: attach Chrome, VS Code or a terminal")
+    .argument("<target>", "run id, run of a mirror (prod/order-7), or bundle file")
+    .argument("<file>", FILE)
+    .option("--at <command>", "stop before this is delivered: Task(3), a flow's node, or the number of an entry")
+    .option("--live", "then continue from there on a copy in memory, with real calls")
+    .option("--port <number>", "port of the inspector (default: 9229, or a free one)", wholeNumber)
+    .option("--generation <number>", GENERATION, wholeNumber)
+    .option("--id <id>", "run of a bundle that has several")
+    .option("--identity <file>", IDENTITY)
+    .addHelpText(
+      "after",
+      examples(
+        "debug order-7 order.ts",
+        "debug order-7 order.ts --at 'Task(3)'",
+        "debug prod/order-7 order.ts --at 'Task(3)' --live",
+        "debug order-7.jsonl order.ts",
+      ),
+    )
+    .action(
+      action(async (target: string, file: string, options: DebugOptions) =>
+        (await import("../debug.ts")).debug(target, file, options),
       ),
     );
 
   program
     .command("verify")
-    .description("Check a run's journal against its hash chain, then replay it")
-    .argument("<id>", "run id")
-    .argument("<file>", FILE)
+    .description("Check runs and bundles: journal, signature, completeness, code; writes nothing")
+    .argument("[targets...]", "run ids and bundle files; `<run> <code file>` is short for --code")
+    .option("--all", "every run of the store")
+    .option("--last <count>", "with --all: only the newest runs", positiveNumber)
+    .option("--definition <name>", "with --all: only runs of this definition")
+    .option("--code <file>", `replay with this ${FILE}`)
+    .option(
+      "--level <number>",
+      "0 integrity, 1 signature, 2 completeness, 3 replay, 4 execute pure steps again (default: 1 for a file, 0 for a store)",
+      wholeNumber,
+    )
+    .option("--key <vkey>", "admit signatures of this key; can be repeated", collect)
     .option("--generation <number>", GENERATION, wholeNumber)
-    .addHelpText("after", examples("verify order-7 order.ts", "verify order-7 order.ts --json"))
+    .option("--junit <file>", "also write the verdicts as JUnit XML")
+    .option("--identity <file>", IDENTITY)
+    .addHelpText(
+      "after",
+      examples(
+        "verify order-7 --code order.ts",
+        "verify order-7.jsonl --key edge7/5647…",
+        "verify --all --last 200 --code dist/flows.js --junit verify.xml",
+      ),
+    )
+    .addHelpText("after", helpNotes(VERIFY_EXITS))
     .action(
-      action(async (id: string, file: string, options: CheckOptions) =>
-        (await import("../check-code.ts")).checkCode("verify", id, file, options),
+      action(async (targets: readonly string[], options: VerifyOptions) =>
+        (await import("../verify.ts")).verify(targets, options),
       ),
     );
 }

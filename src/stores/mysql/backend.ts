@@ -25,6 +25,8 @@ export interface MysqlBackendOptions {
   readonly durability: "full" | "relaxed";
   /** Whether to migrate an older schema; default true. */
   readonly migrate?: boolean;
+  /** opened-to-read.V1 */
+  readonly readOnly?: boolean;
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -64,17 +66,15 @@ class MysqlBackend implements Backend {
 
   async connect(): Promise<Connection> {
     const { location } = this.#address;
-    const { random, durability, timers } = this.#options;
+    const { random, timers, readOnly = false } = this.#options;
     let driver: DriverConnection | undefined;
     try {
       driver = await this.#open();
-      this.#server = await prepareSession(driver, location, durability, this.#timeouts);
+      this.#server = await prepareSession(driver, location, this.#options, this.#timeouts);
       await (this.#migration ??= this.#migrate());
       const writer = random.token();
-      await driver.run([
-        `insert into ${tableOf("writers")} (writer, batch, mark) values ('${writer}', 0, 0)`,
-        `select get_lock('${lockOf(writer)}', 0)`,
-      ]);
+      const insert = `insert into ${tableOf("writers")} (writer, batch, mark) values ('${writer}', 0, 0)`;
+      await driver.run([...(readOnly ? [] : [insert]), `select get_lock('${lockOf(writer)}', 0)`]);
       const thread = { id: driver.threadId, lock: lockOf(writer) };
       this.#threads.set(writer, thread);
       const { maxPacket } = this.#server;
@@ -112,8 +112,8 @@ class MysqlBackend implements Backend {
     const timeouts = { ...this.#timeouts, answerMs: this.#timeouts.answerMs + MIGRATION_WAIT_S * 1_000 };
     let driver: DriverConnection | undefined;
     try {
-      driver = await DriverConnection.open(this.#address, this.#options.timers, timeouts);
-      await prepareSession(driver, this.#address.location, this.#options.durability, this.#timeouts);
+      driver = await this.#open(timeouts);
+      await prepareSession(driver, this.#address.location, this.#options, this.#timeouts);
       await migrate(driver, this.#address, {
         migrate: this.#options.migrate ?? true,
         waitS: MIGRATION_WAIT_S,
@@ -126,8 +126,8 @@ class MysqlBackend implements Backend {
     }
   }
 
-  #open(): Promise<DriverConnection> {
-    return DriverConnection.open(this.#address, this.#options.timers, this.#timeouts);
+  #open(timeouts = this.#timeouts): Promise<DriverConnection> {
+    return DriverConnection.open(this.#address, this.#options.timers, timeouts, this.#options.readOnly);
   }
 
   /** mysql.B1 */

@@ -69,14 +69,14 @@ export class DriverConnection {
     this.#answerMs = answerMs;
   }
 
-  /** Connects to the host that serves. Throws the driver's errors. */
-  static async open(address: Address, timers: Timers, timeouts: Timeouts): Promise<DriverConnection> {
+  /** Connects to the host that serves; to read, any host that answers serves. Throws the driver's errors. */
+  static async open(address: Address, timers: Timers, timeouts: Timeouts, readOnly = false): Promise<DriverConnection> {
     const { hosts } = address;
     const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
     const isTransient = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
     return hosts.connect(async (host) => {
       const opened = await DriverConnection.#openAt(host, address, timers, { ...timeouts, connectMs });
-      if (hosts.areSeveral) await opened.#refuseReadOnly(address.location);
+      if (hosts.areSeveral && !readOnly) await opened.#refuseReadOnly(address.location);
       return opened;
     }, isTransient);
   }

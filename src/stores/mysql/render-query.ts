@@ -291,6 +291,8 @@ function conditionText(condition: Condition): string {
       return `${column} is not null`;
     case "in":
       return condition.values.length === 0 ? "false" : `${column} in (${condition.values.map(literal).join(",")})`;
+    case "contains":
+      return `instr(${column},${literal(condition.value)})>0`;
     default:
       return `${column}${condition.is}${literal(condition.value)}`;
   }

@@ -7,6 +7,7 @@
 //   and time zone.
 
 import { RepriseError } from "../../base/index.ts";
+import type { BackendUse } from "../remote/backend.ts";
 import { StandbyError } from "../remote/hosts.ts";
 import { isOn, type RawRow, type Timeouts, type DriverConnection } from "./driver.ts";
 
@@ -52,19 +53,20 @@ function settings(isMariaDb: boolean, { lockMs, idleInTransactionMs }: Timeouts)
 export async function prepareSession(
   driver: DriverConnection,
   location: string,
-  durability: "full" | "relaxed",
+  { durability, readOnly = false }: Pick<BackendUse, "durability"> & Partial<Pick<BackendUse, "readOnly">>,
   timeouts: Timeouts,
 ): Promise<Server> {
   const [version] = await driver.run(["select version()"]);
   const server = serverOf(String(version?.rows[0]?.[0]), location);
   const set = Object.entries(settings(server.isMariaDb, timeouts)).map(([name, value]) => `${name}=${value}`);
   const [, , found] = await driver.run([
-    "set session transaction isolation level read committed",
+    `set session transaction isolation level read committed, read ${readOnly ? "only" : "write"}`,
     `set session ${set.join(", ")}`,
     `show variables where variable_name in ('${VARIABLES.join("', '")}')`,
   ]);
   const variables = new Map(found!.rows.map(([name, value]) => [asText(name), asText(value)]));
   checkSession(variables, location);
+  if (!readOnly && isOn(variables.get("read_only"))) throw StandbyError.at(location);
   checkServer(variables, location);
   const unsafe = unsafeSetting(variables);
   if (durability === "full" && unsafe !== undefined) refuseUnsafe(unsafe, location);
@@ -121,7 +123,6 @@ function checkSession(variables: ReadonlyMap<string, string>, location: string):
 }
 
 function checkServer(variables: ReadonlyMap<string, string>, location: string): void {
-  if (isOn(variables.get("read_only"))) throw StandbyError.at(location);
   const refuse = (problem: string): never => {
     throw new RepriseError("STORE_LOCATION", `${location}: ${problem}`);
   };

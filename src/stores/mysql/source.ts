@@ -11,10 +11,10 @@ function openMysql(url: string): StoreSource {
   addressOf(String(url));
   return {
     "~open": async (options) => {
-      const { openRemoteStore } = await import("../remote/remote-store.ts");
+      const { openRemoteStore, openedFor } = await import("../remote/remote-store.ts");
       const { openMysqlBackend } = await import("./backend.ts");
-      const { durability, random, migrate = true } = options;
-      return openRemoteStore(openMysqlBackend({ url, durability, random, timers: systemTimers, migrate }), options);
+      const { random } = options;
+      return openRemoteStore(openMysqlBackend({ url, random, ...openedFor(options), timers: systemTimers }), options);
     },
   };
 }

@@ -20,6 +20,7 @@ export function translate(
   order: Order,
   columns: readonly string[] = [],
 ): TranslatedQuery {
+  if (table === "runs" && isOfEnded(where)) return ofEnded(where, order);
   if (table === "runs") return { where: where.map(ofRuns), order: negateOrder(order) };
   return table === "queue" ? ofQueue(where, negateOrder(order), columns) : { where, order };
 }
@@ -46,6 +47,25 @@ function ofRuns(condition: Condition): Condition {
   const values = valuesOf(condition);
   const areUnhappy = values.length > 0 && values.every((value) => UNHAPPY.some((status) => status === value));
   return areUnhappy ? { ...condition, column: "unhappy" } : condition;
+}
+
+/** Whether the query walks `runs_ended`: its conditions are those of that index. */
+function isOfEnded(where: readonly Condition[]): boolean {
+  const has = (column: string, is: Condition["is"]): boolean =>
+    where.some((condition) => condition.column === column && condition.is === is && condition.fixed === true);
+  return has("ended_at", "not null") && has("parent", "null");
+}
+
+/** `ended_status` is set exactly for the rows of that index. */
+function ofEnded(given: readonly Condition[], order: Order): TranslatedQuery {
+  const where = given.filter(({ fixed }) => fixed !== true);
+  return {
+    where: [
+      { column: "ended_status", is: "not null" },
+      ...where.map((each) => (each.column === "status" ? { ...each, column: "ended_status" } : each)),
+    ],
+    order: order.map(([column, direction]) => [column === "status" ? "ended_status" : column, direction]),
+  };
 }
 
 function valuesOf(condition: Condition): readonly Value[] {

@@ -18,6 +18,8 @@ export interface PostgresOptions {
   readonly durability?: "full" | "relaxed";
   /** False: an older schema is refused instead of migrated. */
   readonly migrate?: boolean;
+  /** opened-to-read.V1 */
+  readonly readOnly?: boolean;
   readonly random?: Random;
   /** Real timers: they limit the response times of the server. */
   readonly timers?: Timers;
@@ -36,6 +38,7 @@ export async function openPostgresBackend(options: PostgresOptions): Promise<Bac
     timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     durability: options.durability ?? "full",
     mayMigrate: options.migrate ?? true,
+    readOnly: options.readOnly ?? false,
     random: options.random ?? systemRandom,
     timers: options.timers ?? systemTimers,
   });
@@ -46,6 +49,7 @@ interface Parts {
   readonly timeouts: Timeouts;
   readonly durability: "full" | "relaxed";
   readonly mayMigrate: boolean;
+  readonly readOnly: boolean;
   readonly random: Random;
   readonly timers: Timers;
 }
@@ -84,10 +88,10 @@ class PostgresBackend implements Backend {
   }
 
   async #prepare(): Promise<void> {
-    const { address, timeouts, timers, durability, mayMigrate } = this.#parts;
-    const client = await connectClient(address, timeouts, "reprise migrates");
+    const { address, timeouts, timers, mayMigrate, readOnly } = this.#parts;
+    const client = await connectClient(address, timeouts, "reprise migrates", readOnly);
     try {
-      await within(client, timers, timeouts.answerMs, () => verifyServer(client, address, durability));
+      await within(client, timers, timeouts.answerMs, () => verifyServer(client, address, this.#parts));
       if (address.isPooled) await this.#checkSession(client);
       // Without a time limit: another process may be migrating.
       await migrate(client, address, mayMigrate);
@@ -98,8 +102,8 @@ class PostgresBackend implements Backend {
   }
 
   async #checkSession(client: Client): Promise<void> {
-    const { address, timeouts, timers } = this.#parts;
-    const other = await connectClient(address, timeouts, "reprise verifies");
+    const { address, timeouts, timers, readOnly } = this.#parts;
+    const other = await connectClient(address, timeouts, "reprise verifies", readOnly);
     try {
       const act = () => verifySession(client, other, address.location);
       await within(client, timers, timeouts.answerMs, () => within(other, timers, timeouts.answerMs, act));
@@ -109,18 +113,20 @@ class PostgresBackend implements Backend {
   }
 
   async #connect(): Promise<Connection> {
-    const { address, timeouts, timers, random, durability } = this.#parts;
+    const { address, timeouts, timers, random, durability, readOnly } = this.#parts;
     const writer = random.token();
-    const settings = settingsText(sessionSettings(timeouts));
-    const client = await connectClient(address, timeouts, nameOf(writer));
+    const settings = settingsText(sessionSettings(timeouts, readOnly));
+    const client = await connectClient(address, timeouts, nameOf(writer), readOnly);
     const server = await within(client, timers, timeouts.answerMs, async () => {
       await client.query(settings);
       await watchClient(client);
-      const verified = await verifyServer(client, address, durability);
+      const verified = await verifyServer(client, address, this.#parts);
       const identity = this.#checkTimeline(verified);
       await verifySchema(client, address);
       const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0) returning pg_backend_pid() as pid`;
-      const { rows } = await client.query<{ pid: number }>(insert, [writer]);
+      const { rows } = await (readOnly
+        ? client.query<{ pid: number }>("select pg_backend_pid() as pid")
+        : client.query<{ pid: number }>(insert, [writer]));
       samePid(verified.pid, rows[0]!.pid, address.location);
       return { ...verified, identity };
     }).catch((error: unknown) => {
@@ -132,7 +138,7 @@ class PostgresBackend implements Backend {
     const reset = [...RESET, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
     const { schema } = address;
     const { answerMs, idleInTransactionMs: idleMs } = timeouts;
-    const parts = { client, shapes: this.#shapes, schema, writer, timers, answerMs, idleMs, reset };
+    const parts = { client, shapes: this.#shapes, schema, writer, timers, answerMs, idleMs, reset, readOnly };
     return new PostgresConnection({ ...parts, server: server.identity });
   }
 

@@ -122,6 +122,7 @@ class Where {
         condition.values.map((value) => [value]),
       )})`;
     }
+    if (condition.is === "contains") return `strpos(${column}, ${this.place(type, condition.value)}) > 0`;
     const value = condition.fixed === true && !byKey ? literal(condition.value) : this.place(type, condition.value);
     return `${column} ${condition.is} ${value}`;
   }
@@ -155,7 +156,10 @@ function orderOf({ table, where, order, limit, lock }: Select): string {
   // bind-query.Q4. Not for the first of very many rows, which need an index, and not where the key itself is requested.
   const isMeant =
     order[0]?.[0] !== key[0] || isByKey(table, where) || where.every(({ column }) => key.includes(column));
-  return isMeant || (lock === "none" && limit !== undefined) ? ordered(order) : hiddenOrder(table, order);
+  // The runs of one family are sorted: their index has no number of the run.
+  const isOfFamily = table === "runs" && where.some(({ column, is }) => column === "root" && is === "=");
+  const isOfMany = lock === "none" && limit !== undefined && !isOfFamily;
+  return isMeant || isOfMany ? ordered(order) : hiddenOrder(table, order);
 }
 
 function bindSelect(shapes: Shapes, query: Select): BoundQuery {

@@ -31,7 +31,7 @@ import { UserHandle } from "./user-handle.ts";
 import { CLOSE_MS, USUAL_PLANNER, within } from "./driver.ts";
 import { WireWriter, type Bound, type Parameter } from "./wire.ts";
 
-const BEGIN = "begin isolation level read committed read write";
+const BEGIN = "begin isolation level read committed";
 const BEGIN_READING = "begin isolation level repeatable read read only";
 
 export interface PostgresConnectionOptions {
@@ -47,12 +47,15 @@ export interface PostgresConnectionOptions {
   readonly idleMs: number;
   /** postgres.K4. The statements that reset the connection. */
   readonly reset: readonly string[];
+  /** opened-to-read.V1 */
+  readonly readOnly: boolean;
 }
 
 export class PostgresConnection implements Connection {
   readonly writer: string;
   readonly server: string;
   readonly #parts: PostgresConnectionOptions;
+  readonly #begin: string;
   readonly #wire = new WireWriter();
   readonly #prepared: Prepared = new Set();
   #isBroken = false;
@@ -63,6 +66,7 @@ export class PostgresConnection implements Connection {
 
   constructor(parts: PostgresConnectionOptions) {
     this.#parts = parts;
+    this.#begin = `${BEGIN} read ${parts.readOnly ? "only" : "write"}`;
     this.writer = parts.writer;
     this.server = parts.server;
     parts.client.once("error", () => this.#break());
@@ -76,7 +80,7 @@ export class PostgresConnection implements Connection {
   async query(queries: readonly Query[]): Promise<readonly QueryResult[]> {
     const bound = queries.map((query) => bindQuery(this.#parts.shapes, query));
     const groups = groupQueries(this.#parts.shapes, bound);
-    const begin = this.#inTransaction ? [] : [this.#plain(BEGIN)];
+    const begin = this.#inTransaction ? [] : [this.#plain(this.#begin)];
     const results = await this.#withStoreErrors("Reading", () => this.#exchange([...begin, ...groups], true));
     return resultsOf(bound, groups, results.slice(begin.length));
   }
@@ -101,7 +105,7 @@ export class PostgresConnection implements Connection {
 
   async commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome> {
     const { shapes, schema } = this.#parts;
-    const statements = this.#inTransaction ? [] : [this.#plain(BEGIN)];
+    const statements = this.#inTransaction ? [] : [this.#plain(this.#begin)];
     statements.push(this.#stamp(batch, mark, check));
     for (const change of changes) if (change.rows.length > 0) statements.push(bindChange(shapes, change));
     statements.push(this.#plain("commit"));
@@ -130,7 +134,7 @@ export class PostgresConnection implements Connection {
   }
 
   async userHandle(): Promise<UserTransaction> {
-    const begin = this.#inTransaction ? [] : [this.#plain(BEGIN)];
+    const begin = this.#inTransaction ? [] : [this.#plain(this.#begin)];
     const planner = USUAL_PLANNER.map((text) => this.#plain(text));
     await this.#withStoreErrors("Beginning", () => this.#exchange([...begin, ...planner], true));
     this.#needsReset = true;

@@ -36,10 +36,10 @@ const KEEP_ALIVE_S = 10;
 /** The limit for closing a connection cleanly. */
 export const CLOSE_MS = 2_000;
 
-export function sessionSettings(timeouts: Timeouts): Readonly<Record<string, string>> {
+export function sessionSettings(timeouts: Timeouts, readOnly = false): Readonly<Record<string, string>> {
   return {
     default_transaction_isolation: "read committed",
-    default_transaction_read_only: "off",
+    default_transaction_read_only: readOnly ? "on" : "off",
     statement_timeout: String(timeouts.statementMs),
     lock_timeout: String(timeouts.lockMs),
     idle_in_transaction_session_timeout: String(timeouts.idleInTransactionMs),
@@ -65,18 +65,28 @@ const PLANNER = {
 /** Resets the planner settings for user SQL, until its transaction ends. */
 export const USUAL_PLANNER: readonly string[] = Object.keys(PLANNER).map((name) => `set local ${name} to default`);
 
-/** @internal Hidden from the published types, because `pg` may not be installed. Connects to the host that serves. */
-export async function connectClient(address: Address, timeouts: Timeouts, name: string): Promise<Client> {
+/**
+ * @internal Hidden from the published types, because `pg` may not be installed. Connects to the host that serves; to read, any host
+ * that answers serves.
+ */
+export async function connectClient(
+  address: Address,
+  timeouts: Timeouts,
+  name: string,
+  readOnly = false,
+): Promise<Client> {
   const { hosts, tls } = address;
   const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
   const isTransient = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
   return hosts.connect(async (url) => {
-    if (tls?.mode !== "prefer") return connectHost(url, address, connectMs, name, tls);
+    const acceptsStandby = readOnly || !hosts.areSeveral;
+    const connect = (secured: Tls | undefined) => connectHost(url, address, connectMs, name, secured, acceptsStandby);
+    if (tls?.mode !== "prefer") return connect(tls);
     try {
-      return await connectHost(url, address, connectMs, name, tls);
+      return await connect(tls);
     } catch (error) {
       if (!(error instanceof RepriseError) || error.details?.["tls"] === undefined) throw error;
-      return connectHost(url, address, connectMs, name, { ...tls, mode: "disable" });
+      return connect({ ...tls, mode: "disable" });
     }
   }, isTransient);
 }
@@ -87,6 +97,7 @@ async function connectHost(
   connectMs: number,
   name: string,
   tls: Tls | undefined,
+  acceptsStandby: boolean,
 ): Promise<Client> {
   const DriverClient = await loadDriver();
   const client = new DriverClient({
@@ -110,7 +121,7 @@ async function connectHost(
   );
   try {
     await client.connect();
-    if (address.hosts.areSeveral) await refuseStandby(client, address, traits, connectMs);
+    if (!acceptsStandby) await refuseStandby(client, address, traits, connectMs);
   } catch (error) {
     void client.end().catch(() => undefined);
     if (isTlsRefused) throw noTlsOffered(address.location, tls!);

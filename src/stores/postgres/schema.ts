@@ -315,13 +315,72 @@ export const OPT_IN: Readonly<Partial<Record<TableName, Readonly<Record<string, 
   runs: { definition: 'and t."run" > 0' },
   begun: { until: 'and t."count" >= 0' },
   tags: { tag: 'and t."position" >= 0' },
+  run_promises: { name: 'and t."seq" >= 0' },
+  memo: { memo: 'and t."seq" >= 0' },
 };
 
 const FIRST = [BOOKS, RUNS, QUEUES, SCHEDULES, STREAMS, GRAPHS, FLOWS, LANGGRAPH].join("\n");
 
 const SECOND = "alter table queues add column paused_at bigint;";
 
+const THIRD = `
+alter table runs add column lost_turns bigint;
+alter table runs add column turn_at bigint;
+alter table runs add column error_code text collate "C";
+alter table journal add column worker text collate "C";
+alter table journal add column execution bigint;
+alter table journal add column started_at bigint;
+alter table queue add column executions bigint;
+alter table queue add column leased_at bigint;
+alter table inbox add column worker text collate "C";
+alter table inbox add column execution bigint;
+alter table inbox add column started_at bigint;
+alter table inbox add column took_ms bigint;
+create table run_attempts (
+  run bigint not null,
+  at bigint not null,
+  execution bigint not null,
+  attempt bigint not null,
+  seq bigint not null,
+  step text collate "C" not null,
+  outcome text collate "C" not null,
+  worker text collate "C",
+  started_at bigint,
+  data bytea,
+  primary key (run, step, at, execution)
+);
+create table run_promises (
+  run bigint not null,
+  seq bigint not null,
+  at bigint not null,
+  command text collate "C" not null,
+  name text collate "C" not null,
+  key text collate "C",
+  primary key (run, command)
+);
+create index run_promises_by_name on run_promises (name, run, command) where seq >= 0;
+alter table chunks add column step text collate "C";
+alter table chunks add column execution bigint;
+alter table chunks add column reset bigint;
+create index chunks_by_step on chunks (run, step, stream, position) where step is not null;
+create index runs_ended on runs (status, definition, ended_at) where parent is null and ended_at is not null;
+alter table langgraph_checkpoints add column stored_at bigint;
+alter table once add column data bytea;
+`;
+
+const FOURTH = `
+create table memo (
+  run bigint not null,
+  seq bigint not null,
+  memo text collate "C" not null,
+  value bytea not null,
+  by text collate "C" not null,
+  primary key (run, seq, memo)
+);
+create index memo_by_key on memo (memo, run, seq) where seq >= 0;
+`;
+
 /** Migration n is at index n - 1; it runs with the schema as its search path. A published migration is never changed. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

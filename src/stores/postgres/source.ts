@@ -10,10 +10,10 @@ function openPostgres(url: string): StoreSource {
   addressOf(String(url));
   return {
     "~open": async (options) => {
-      const { openRemoteStore } = await import("../remote/remote-store.ts");
+      const { openRemoteStore, openedFor } = await import("../remote/remote-store.ts");
       const { openPostgresBackend } = await import("./backend.ts");
-      const { durability, random, migrate = true } = options;
-      return openRemoteStore(await openPostgresBackend({ url, durability, random, migrate }), options);
+      const { random } = options;
+      return openRemoteStore(await openPostgresBackend({ url, random, ...openedFor(options) }), options);
     },
   };
 }

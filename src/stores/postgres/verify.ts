@@ -2,7 +2,7 @@
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
-import { ConnectionError } from "../remote/backend.ts";
+import { ConnectionError, type BackendUse } from "../remote/backend.ts";
 import { StandbyError } from "../remote/hosts.ts";
 import { newerSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
@@ -44,7 +44,11 @@ const FACTS = `select current_setting('server_version_num')::int as number, curr
     current_setting('synchronous_commit') as commit`;
 
 /** Called before a migration and on every connection, because settings may change. */
-export async function verifyServer(client: Client, address: Address, durability: "full" | "relaxed"): Promise<Server> {
+export async function verifyServer(
+  client: Client,
+  address: Address,
+  { durability, readOnly }: Pick<BackendUse, "durability" | "readOnly">,
+): Promise<Server> {
   const { rows } = await client.query<Facts>(FACTS);
   const facts = rows[0] as Facts;
   const { location } = address;
@@ -60,7 +64,7 @@ export async function verifyServer(client: Client, address: Address, durability:
       `${location} has the encoding ${facts.encoding}, which cannot store every text. Create a database with encoding UTF8: createdb --encoding=UTF8 --template=template0 NAME.`,
       { details: { encoding: facts.encoding } },
     );
-  if (facts.standby) throw StandbyError.at(location);
+  if (facts.standby && !readOnly) throw StandbyError.at(location);
   checkPooler(client, address, facts.pid);
   if (durability === "full") await makeDurable(client, location, facts);
   return { name: `PostgreSQL ${facts.version}`, pid: facts.pid, identity: await readIdentity(client) };

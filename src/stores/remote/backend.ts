@@ -137,10 +137,22 @@ export interface BackendInfo {
   readonly schemaVersion: number;
 }
 
+/** How a backend is opened. */
+export interface BackendUse {
+  readonly durability: "full" | "relaxed";
+  /** False: an older schema is refused instead of migrated. */
+  readonly migrate: boolean;
+  /** opened-to-read.V1. Sessions are read-only and have no row in `writers`. */
+  readonly readOnly: boolean;
+}
+
 export interface Backend {
   /** As `ctx.tx` and `reprise doctor` name it: "postgres". */
   readonly kind: string;
-  /** Opens a connection and commits its own row in `writers` (remote.L3). Rows of closed connections are deleted above the port. */
+  /**
+   * Opens a connection and commits its own row in `writers` (remote.L3), unless it is opened to read. Rows of closed connections are
+   * deleted above the port.
+   */
   connect(): Promise<Connection>;
   /**
    * remote.L3. Over another connection: the last committed batch of a writer, once nothing of it is in flight any more. It fences the

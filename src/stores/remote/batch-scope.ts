@@ -62,6 +62,10 @@ export class BatchScope {
         this.isOptimistic = false;
         this.ids.add(to);
       }
+    for (const { to } of turn.settlements ?? []) {
+      this.isOptimistic = false;
+      this.ids.add(to);
+    }
     this.starts += turn.children.length + (turn.next === undefined ? 0 : 1);
   }
 }

@@ -65,10 +65,10 @@ export class ConnectionPool {
   }
 
   /** Opens the first connection, so that an error of `connect` is thrown when the store is opened. */
-  async open(): Promise<void> {
+  async open(use: ConnectionUse): Promise<void> {
     const opened = await this.#connect();
-    this.#pools.write.count += 1;
-    this.#pools.write.idle.push(opened);
+    this.#pools[use].count += 1;
+    this.#pools[use].idle.push(opened);
   }
 
   async #connect(): Promise<PooledConnection> {

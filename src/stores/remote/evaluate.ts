@@ -23,6 +23,8 @@ function holds(condition: Condition, value: Value): boolean {
       return value !== null;
     case "in":
       return value !== null && condition.values.includes(value);
+    case "contains":
+      return value !== null && String(value).includes(condition.value);
     case "=":
       return value === condition.value;
     case "<>":

@@ -28,6 +28,9 @@ const RUN: Omit<RowOf<"runs">, "run" | "root"> = {
   ended_at: null,
   runtime: "",
   evidence: null,
+  lost_turns: 0,
+  turn_at: null,
+  error_code: null,
 };
 
 const LIKELY: Partial<Record<TableName, (key: Key) => AnyRow>> = {
@@ -42,6 +45,9 @@ const LIKELY: Partial<Record<TableName, (key: Key) => AnyRow>> = {
     at: 0,
     mark: 0,
     took_ms: null,
+    worker: null,
+    execution: null,
+    started_at: null,
   }),
 };
 

@@ -32,8 +32,10 @@ export interface HistoryHost {
   monotonic(): number;
   /** remote.Y5. Drops cached rows, number blocks and connections; `kept` leads to the current server. */
   forget(kept: Connection | undefined): void;
-  /** Applies `change` to `meta` in its own transaction, without waiting for `settled` (remote.Y6). */
-  record(change: (tx: Tx) => void): Promise<void>;
+  /** Applies `change` to `meta` in its own transaction, without waiting for `settled` (remote.Y6). Undefined: opened to read. */
+  readonly record: ((change: (tx: Tx) => void) => Promise<void>) | undefined;
+  /** Without waiting for `settled`, either. */
+  readIncarnation(): Promise<string | undefined>;
 }
 
 interface WriterState extends Acknowledged {
@@ -77,14 +79,10 @@ export class History {
     this.#listeners.push(listener);
   }
 
-  /** Reads the incarnation, or creates the first one. */
+  /** Reads the incarnation; creates the first one, unless the store is opened to read. */
   async begin(): Promise<void> {
     // Set only after the commit: the commit itself would verify it.
-    let incarnation: string | undefined;
-    await this.#host.record((tx) => {
-      incarnation = this.#putIncarnation(tx, undefined);
-    });
-    this.#incarnation = incarnation;
+    this.#incarnation = await this.#recordBreak(undefined);
     this.#hasBegun = true;
   }
 
@@ -212,9 +210,7 @@ export class History {
       epoch = this.#epoch;
       let incarnation: string | undefined;
       try {
-        await this.#host.record((tx) => {
-          incarnation = this.#putIncarnation(tx, this.#unrecorded);
-        });
+        incarnation = await this.#recordBreak(this.#unrecorded);
       } catch {
         // The next commit retries.
         return;
@@ -223,6 +219,16 @@ export class History {
       this.#incarnation = incarnation;
       this.#unrecorded = undefined;
     }
+  }
+
+  /** The incarnation of the store after that. A store that is opened to read records nothing. */
+  async #recordBreak(unrecorded: UnrecordedBreak | undefined): Promise<string | undefined> {
+    if (this.#host.record === undefined) return this.#host.readIncarnation();
+    let incarnation: string | undefined;
+    await this.#host.record((tx) => {
+      incarnation = this.#putIncarnation(tx, unrecorded);
+    });
+    return incarnation;
   }
 
   #putIncarnation({ rows, now }: Tx, unrecorded: UnrecordedBreak | undefined): string {
@@ -247,6 +253,12 @@ export class History {
     const at = this.#host.now();
     for (const listener of this.#listeners) listener({ ...change, at });
   }
+}
+
+/** Undefined: no process has written to the store yet. */
+export async function readIncarnation(connection: Connection): Promise<string | undefined> {
+  const [[row] = []] = await connection.read([lookup("meta", ["key"], [[INCARNATION_KEY]], "none")]);
+  return row?.["value"] as string | undefined;
 }
 
 const MANY_WRITERS = 64;

@@ -3,6 +3,9 @@
 // net-changes.N1. One update per table sets the union of the changed columns of all its rows: setting a column to its old value
 //   changes nothing. Payload columns and rows that are not loaded have their own updates.
 // net-changes.N2. Rows are in key order, tables in lock order (remote.L1).
+// net-changes.N3. Checkpoints come before all other tables (seed 003): a step that is committed twice fails before anything else
+//   is written. Where the runs are not locked yet, two commits of the same step may deadlock; the database then aborts one of
+//   them, and it is repeated.
 
 import type { Change } from "./backend.ts";
 import { compareValues } from "./evaluate.ts";
@@ -105,7 +108,7 @@ export function netChanges(touched: readonly TrackedRow[]): readonly Change[] {
     else if (expected !== undefined) changed.update(table.bits[EXPECTED[name]![0]]!, 0, row, expected);
   }
   return [...tables.values()]
-    .sort((a, b) => TABLE_ORDER[a.table] - TABLE_ORDER[b.table])
+    .sort((a, b) => writeRank(a.table) - writeRank(b.table))
     .flatMap((changed) => changed.changes());
 }
 
@@ -150,6 +153,11 @@ function byKey(table: TableName, a: AnyRow, b: AnyRow): number {
     if (difference !== 0) return difference;
   }
   return 0;
+}
+
+/** net-changes.N2, net-changes.N3 */
+function writeRank(table: TableName): number {
+  return table === "checkpoints" ? -1 : TABLE_ORDER[table];
 }
 
 /** remote.L1 */

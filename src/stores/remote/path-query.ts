@@ -57,7 +57,11 @@ export function distinctConditions(path: PathInfo, prefix: Key, columns: readonl
 /** The tests of `also`. */
 export function testConditions(also: Filter<TableName> | undefined): Condition[] {
   if (also === undefined) return [];
-  return (Object.entries(also) as [string, Test][]).map(([column, test]) => conditionOf(column, test));
+  return (Object.entries(also) as [string, Test][]).flatMap(([column, test]) => {
+    if (typeof test !== "object" || test === null || !("least" in test && "most" in test))
+      return conditionOf(column, test);
+    return [conditionOf(column, { least: test.least }), conditionOf(column, { most: test.most })];
+  });
 }
 
 function conditionOf(column: string, test: Test | undefined): Condition {
@@ -66,6 +70,7 @@ function conditionOf(column: string, test: Test | undefined): Condition {
   if ("not" in test) return test.not === null ? { column, is: "not null" } : { column, is: "<>", value: test.not };
   if ("in" in test) return { column, is: "in", values: test.in.filter((value) => value !== null) };
   if ("above" in test) return { column, is: ">", value: bound(test.above) };
+  if ("contains" in test) return { column, is: "contains", value: test.contains };
   return "least" in test
     ? { column, is: ">=", value: bound(test.least) }
     : { column, is: "<=", value: bound(test.most) };

@@ -12,6 +12,7 @@ export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
 export type Condition =
   | { readonly column: string; readonly is: Comparison; readonly value: number | string; readonly fixed?: true }
   | { readonly column: string; readonly is: "null" | "not null"; readonly fixed?: true }
+  | { readonly column: string; readonly is: "contains"; readonly value: string; readonly fixed?: true }
   | {
       readonly column: string;
       readonly is: "in";

@@ -10,6 +10,10 @@ import type { EpochMs } from "../../base/index.ts";
 import type {
   HistoryBreak,
   ChangeNotice,
+  DeleteOutcome,
+  Expired,
+  ExpireRequest,
+  MemoKeys,
   OnProgress,
   OutcomeOf,
   Problem,
@@ -35,10 +39,14 @@ import {
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import type { Rows } from "../rows/rows.ts";
 import { RowReads } from "../rules/row-reads.ts";
-import type { Backend } from "./backend.ts";
+import type { Backend, BackendUse } from "./backend.ts";
 import { describe } from "./describe.ts";
 import { readHolders } from "../rules/run-holders.ts";
+import { deleteOneRun } from "../rules/delete-run.ts";
+import { expire } from "../rules/expire.ts";
+import { clearMemos, openMemoKeys } from "../rules/memo.ts";
 import { prune } from "../rules/prune.ts";
+import { deleteStartKeys } from "../rules/unused-keys.ts";
 import { rekey } from "../rules/rekey.ts";
 import { backUp, check } from "./scratch-copy.ts";
 import {
@@ -53,6 +61,11 @@ import { rowSession, threadNumbers } from "./row-session.ts";
 import { RowThreads } from "../rules/threads.ts";
 import { transact } from "./transact.ts";
 
+/** What a backend has to know about the options. Reading does not depend on durability. */
+export function openedFor({ durability, migrate = true, readOnly = false }: RemoteStoreOptions): BackendUse {
+  return readOnly ? { durability: "relaxed", migrate: false, readOnly } : { durability, migrate, readOnly };
+}
+
 /** Opens a store on a backend; closing the store closes both. */
 export async function openRemoteStore(backend: Backend, options: RemoteStoreOptions): Promise<RemoteStore> {
   return new RemoteStore(await RemoteSession.open(backend, options));
@@ -60,6 +73,7 @@ export async function openRemoteStore(backend: Backend, options: RemoteStoreOpti
 
 export class RemoteStore extends RowReads implements Store, ThreadStore {
   readonly kind: string;
+  readonly isReadOnly: boolean;
   readonly pollsSeparately = true;
   readonly pipeline: NonNullable<Store["pipeline"]>;
   readonly #session: RemoteSession;
@@ -69,6 +83,7 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
     super();
     this.#session = session;
     this.kind = session.backend.kind;
+    this.isReadOnly = session.options.readOnly === true;
     const { writeConnections = WRITE_CONNECTIONS, overlapFrom = OVERLAP_FROM } = session.options;
     this.pipeline = { batches: writeConnections, writes: overlapFrom, transactions: USER_CONNECTIONS };
     this.#threads = new RowThreads(rowSession(session), threadNumbers(session));
@@ -168,6 +183,27 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
     return prune(rowSession(this.#session), endedBefore, options);
+  }
+
+  deleteRun(id: string): Promise<DeleteOutcome> {
+    return deleteOneRun(rowSession(this.#session), id);
+  }
+
+  expire(request: ExpireRequest): Promise<Expired> {
+    return expire(rowSession(this.#session), request);
+  }
+
+  openMemoKeys(): Promise<MemoKeys> {
+    const session = this.#session;
+    return openMemoKeys(rowSession(session), session.cipher, session.options.random);
+  }
+
+  clearMemos(keys: readonly string[] | "all"): Promise<number> {
+    return clearMemos(rowSession(this.#session), keys);
+  }
+
+  deleteUnusedKeys(definition: string): Promise<void> {
+    return deleteStartKeys(rowSession(this.#session), definition);
   }
 
   backup(path: string, onProgress?: OnProgress): Promise<void> {

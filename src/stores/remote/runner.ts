@@ -18,6 +18,7 @@ import { RowLoader } from "./row-loader.ts";
 import type { RowCache } from "./row-cache.ts";
 import type { BatchScope } from "./batch-scope.ts";
 import type { NumberBlock, NumberAllocator } from "./number-allocator.ts";
+import { refuseWrite } from "./opened-to-read.ts";
 import type { CommitResolver } from "./commit-resolver.ts";
 import {
   busyError,
@@ -60,6 +61,8 @@ export interface RunnerOptions extends RetryOptions {
   readonly runNumbers: NumberAllocator;
   readonly isOptimistic: boolean;
   readonly retryForMs: number;
+  /** opened-to-read.V1 */
+  readonly isReadOnly: boolean;
   readonly cipher: () => PayloadCipher | undefined;
   readonly now: () => number;
   /** Called after every commit. */
@@ -97,7 +100,8 @@ export class TransactionRunner {
 
   /** Runs work on a pooled connection, and again on another one when that is lost. */
   async run<T>(work: TransactionWork<T>): Promise<T> {
-    const { pool, runNumbers } = this.#options;
+    const { pool, runNumbers, isReadOnly } = this.#options;
+    if (isReadOnly) refuseWrite(work.what);
     const block = await runNumbers.take(work.scope?.starts ?? 0);
     try {
       return await this.#retry(work.what, (plan) =>
@@ -109,8 +113,9 @@ export class TransactionRunner {
   }
 
   /** Runs user code and then work in one transaction on a `user` connection; a retry repeats both. */
-  runWith<T>(what: string, begin: (on: PooledConnection) => Promise<TransactionWork<T>>): Promise<T> {
-    const { pool, runNumbers } = this.#options;
+  async runWith<T>(what: string, begin: (on: PooledConnection) => Promise<TransactionWork<T>>): Promise<T> {
+    const { pool, runNumbers, isReadOnly } = this.#options;
+    if (isReadOnly) refuseWrite(what);
     return this.#retry(what, () =>
       pool.use("user", async (on) => {
         let work: TransactionWork<T>;

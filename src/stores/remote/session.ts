@@ -13,10 +13,11 @@ import type { OpenOptions } from "../store-source.ts";
 import type { Backend } from "./backend.ts";
 import { Batches } from "./batches.ts";
 import { readCodecNotes } from "./describe.ts";
-import { History } from "./history.ts";
+import { History, readIncarnation } from "./history.ts";
 import { ConnectionPool, type ConnectionUse } from "./connection-pool.ts";
 import { RowCache } from "./row-cache.ts";
 import { NumberAllocator } from "./number-allocator.ts";
+import { refuseWrite } from "./opened-to-read.ts";
 import { CommitResolver } from "./commit-resolver.ts";
 import { withRetry, RETRY_FOR_MS } from "./retry.ts";
 import { Reader } from "./reader.ts";
@@ -82,11 +83,11 @@ export class RemoteSession {
         for (const numbers of this.#numbers) numbers.drop();
         this.pool.dropAll(kept);
       },
-      record: (change) =>
-        this.runner.run({
-          ...rulesWork("Recording the history of the store", change),
-          isUrgent: true,
-        }),
+      record:
+        options.readOnly === true
+          ? undefined
+          : (change) => this.runner.run({ ...rulesWork("Recording the history of the store", change), isUrgent: true }),
+      readIncarnation: () => this.control(readIncarnation),
     });
     const sizes = {
       write: writeConnections,
@@ -112,6 +113,7 @@ export class RemoteSession {
       runNumbers: this.numbers("runs"),
       isOptimistic: optimistic,
       retryForMs,
+      isReadOnly: options.readOnly === true,
       cipher,
       now: () => this.now(),
       committed: (changes) => this.notifier.committed(changes),
@@ -122,7 +124,8 @@ export class RemoteSession {
   static async open(backend: Backend, options: RemoteStoreOptions): Promise<RemoteSession> {
     const session = new RemoteSession(backend, options);
     try {
-      await withRetry(options, "Opening the store", () => session.pool.open(), options.retryForMs);
+      const first = options.readOnly === true ? "read" : "write";
+      await withRetry(options, "Opening the store", () => session.pool.open(first), options.retryForMs);
       await session.#begin();
       return session;
     } catch (error) {
@@ -136,10 +139,11 @@ export class RemoteSession {
     for (let count = 0; count < MEASUREMENTS; count += 1) await this.#measureClock();
     await this.#raiseClock();
     await this.history.begin();
-    const { codec, locked = false } = this.options;
+    const { codec, locked = false, readOnly = false } = this.options;
     const { location } = await this.control((connection) => this.backend.info(connection));
     const notes = await readCodecNotes(this.reader);
     this.#cipher = openPayloadCipher(notes, location, codec, locked, (...given) => new PayloadCipher(...given));
+    if (readOnly) return;
     if (this.#cipher?.isUnlocked === true && !notes.some(({ name }) => name === this.#cipher!.codec.name))
       await this.#recordCodec(this.#cipher);
     await this.#deleteOldWriters();
@@ -155,9 +159,10 @@ export class RemoteSession {
   }
 
   numbers(counter: string): NumberAllocator {
-    const numbers = new NumberAllocator(this.options.clock, (count) =>
-      this.control((connection) => this.backend.reserve(connection, counter, count, leastNumberAt(this.now()))),
-    );
+    const numbers = new NumberAllocator(this.options.clock, (count) => {
+      if (this.options.readOnly === true) refuseWrite("Reserving numbers");
+      return this.control((connection) => this.backend.reserve(connection, counter, count, leastNumberAt(this.now())));
+    });
     this.#numbers.push(numbers);
     return numbers;
   }
@@ -235,7 +240,7 @@ export class RemoteSession {
     await this.batches.drained();
     await this.notifier.close();
     const writers = await this.pool.closeOthers("claim");
-    if (writers.length > 0) await this.#deleteWriters(writers).catch(() => undefined);
+    if (writers.length > 0 && this.options.readOnly !== true) await this.#deleteWriters(writers).catch(() => undefined);
     await this.pool.close();
     await this.backend.close();
   }

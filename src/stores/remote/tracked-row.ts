@@ -47,6 +47,7 @@ const LOOKUP_COLUMNS: Partial<Record<TableName, readonly (readonly string[])[]>>
   checkpoints: [["key"]],
   langgraph_checkpoints: [["thread", "namespace", "id"]],
   forks: [["origin"]],
+  memo: [["memo"]],
 };
 
 interface Index {

@@ -15,7 +15,9 @@ export type Test<V = Value> =
   | { readonly in: readonly V[] }
   | { readonly above: V }
   | { readonly least: V }
-  | { readonly most: V };
+  | { readonly most: V }
+  | { readonly least: V; readonly most: V }
+  | { readonly contains: string };
 
 /** Tests of columns; a row must pass all of them. */
 export type Filter<T extends TableName> = { readonly [C in ColumnName<T>]?: Test<RowOf<T>[C]> };
@@ -75,6 +77,10 @@ export const INDEXES = {
   runs_unhappy: index("runs", { columns: ["status", "run"], where: { status: { in: UNHAPPY } } }),
   runs_by_root: index("runs", { columns: ["root", "run"], apart: ["root", "run"] }),
   runs_live: index("runs", { columns: ["definition", "version", "run"], where: { ended_at: null } }),
+  runs_ended: index("runs", {
+    columns: ["status", "definition", "ended_at"],
+    where: { parent: null, ended_at: IS_SET },
+  }),
   tags_by_tag: index("tags", { columns: ["tag", "run"] }),
   queue_ready: index("queue", {
     columns: ["name", "-priority", "available_at", "run", "item"],
@@ -104,6 +110,9 @@ export const INDEXES = {
     columns: ["queue", "kind"],
     where: { state: QueueItemState.delayed, kind: { not: "timer" } },
   }),
+  run_promises_by_name: index("run_promises", { columns: ["name", "run", "command"] }),
+  memo_by_key: index("memo", { columns: ["memo", "run", "seq"] }),
+  chunks_by_step: index("chunks", { columns: ["run", "step", "stream", "position"], where: { step: IS_SET } }),
   once_by_time: index("once", { columns: ["at"], where: { at: { above: 0 } }, swept: true }),
   begun_until: index("begun", { columns: ["until"], swept: true }),
   lanes_opening: index("lanes", { columns: ["opens_at"] }),
@@ -183,7 +192,9 @@ export function passes(value: Value, test: Test, compare: (a: Value, b: Value) =
   if ("in" in test) return test.in.includes(value);
   if (value === null) return false;
   if ("above" in test) return compare(value, test.above) > 0;
-  return "least" in test ? compare(value, test.least) >= 0 : compare(value, test.most) <= 0;
+  if ("contains" in test) return String(value).includes(test.contains);
+  if ("least" in test && compare(value, test.least) < 0) return false;
+  return !("most" in test) || compare(value, test.most) <= 0;
 }
 
 /** Whether the index does not contain the row (`apart`). */

@@ -7,6 +7,7 @@
 // because one process writes at a time.
 
 import type {
+  AttemptOutcome,
   CatchUp,
   EntryType,
   OutboxState,
@@ -76,6 +77,9 @@ export const TABLES = {
       ended_at: maybeInt,
       runtime: text,
       evidence: maybePayload,
+      lost_turns: maybeInt,
+      turn_at: maybeInt,
+      error_code: maybeText,
     },
   },
   tags: { key: ["run", "tag"], columns: { run: int, tag: text, position: int } },
@@ -90,6 +94,9 @@ export const TABLES = {
       at: int,
       mark: int,
       took_ms: maybeInt,
+      worker: maybeText,
+      execution: maybeInt,
+      started_at: maybeInt,
     },
   },
   queue: {
@@ -110,13 +117,48 @@ export const TABLES = {
       failures: maybePayload,
       queue: maybeText,
       key: maybeText,
+      executions: maybeInt,
+      leased_at: maybeInt,
     },
   },
   inbox: {
     key: ["run", "arrival"],
-    columns: { run: int, arrival: int, type: textOf<EntryType>(), target: text, data: payload },
+    columns: {
+      run: int,
+      arrival: int,
+      type: textOf<EntryType>(),
+      target: text,
+      data: payload,
+      worker: maybeText,
+      execution: maybeInt,
+      started_at: maybeInt,
+      took_ms: maybeInt,
+    },
   },
-  once: { key: ["run", "target"], columns: { run: int, target: text, at: int } },
+  run_attempts: {
+    key: ["run", "step", "at", "execution"],
+    columns: {
+      run: int,
+      step: text,
+      at: int,
+      execution: int,
+      attempt: int,
+      seq: int,
+      outcome: textOf<AttemptOutcome>(),
+      worker: maybeText,
+      started_at: maybeInt,
+      data: maybePayload,
+    },
+  },
+  run_promises: {
+    key: ["run", "command"],
+    columns: { run: int, command: text, name: text, key: maybeText, seq: int, at: int },
+  },
+  memo: {
+    key: ["run", "seq", "memo"],
+    columns: { run: int, seq: int, memo: text, value: payload, by: text },
+  },
+  once: { key: ["run", "target"], columns: { run: int, target: text, at: int, data: maybePayload } },
   leftovers: { key: ["run"], columns: { run: int } },
   queues: {
     key: ["name"],
@@ -160,7 +202,15 @@ export const TABLES = {
   },
   chunks: {
     key: ["run", "stream", "position"],
-    columns: { run: int, stream: text, position: int, data: payload },
+    columns: {
+      run: int,
+      stream: text,
+      position: int,
+      data: payload,
+      step: maybeText,
+      execution: maybeInt,
+      reset: maybeInt,
+    },
   },
   emitted: { key: ["run", "stream"], columns: { run: int, stream: text, count: int } },
   outbox: {
@@ -211,6 +261,7 @@ export const TABLES = {
       body: int,
       metadata: int,
       channels: text,
+      stored_at: maybeInt,
     },
   },
   langgraph_values: {
@@ -321,7 +372,10 @@ export interface PayloadPlace {
 export const PAYLOADS: Partial<Record<TableName, PayloadPlace>> = {
   journal: { column: "data", field: "journal", place: ["seq"] },
   inbox: { column: "data", field: "inbox", place: ["arrival"] },
+  once: { column: "data", field: "settled", place: ["target"] },
   queue: { column: "failures", field: "failures", place: ["item"] },
+  run_attempts: { column: "data", field: "attempt", place: ["step", "at", "execution"], form: "json" },
+  memo: { column: "value", field: "memo", place: ["seq", "memo"], form: "path" },
   chunks: { column: "data", field: "chunk", place: ["stream", "position"], form: "path" },
   runs: { column: "evidence", field: "evidence", place: [] },
   checkpoints: { column: "state", field: "checkpoint", place: ["step"] },

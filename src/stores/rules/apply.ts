@@ -23,12 +23,15 @@ import { applyFireDue, nextDue } from "./fire-due.ts";
 import { applyFork } from "./fork.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { rolledBackOutcome } from "./rolled-back-outcome.ts";
+import { insertMemo } from "./memo.ts";
 import { applyMessage } from "./message.ts";
+import { applyMigrate } from "./migrate.ts";
 import { saveFlows } from "./flow-rows.ts";
 import { freeSlot } from "./queue-limiter.ts";
 import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessages } from "./outbox.ts";
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
-import { NO_TURN, returnedTurn } from "./run-rows.ts";
+import { LOST_TURN, recordFailedAttempt, returnTurn } from "./attempts.ts";
+import { NO_TURN } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
 import { applyStart } from "./start.ts";
 import { applyTurn } from "./commit-turn.ts";
@@ -76,6 +79,8 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
       return applyTerminate(tx, write);
     case "retry":
       return applyRetry(tx, write);
+    case "migrate":
+      return applyMigrate(tx, write);
     case "claim-turns":
       return applyClaimTurns(tx, write);
     case "claim-items":
@@ -124,24 +129,24 @@ export function idleOutcome(rows: Rows, now: number, write: Write): Outcome | un
 const COMMITTED = { status: "committed" } as const;
 const LEASE_LOST = { status: "lease_lost" } as const;
 
-const RETURNED = ["status", "takeovers"] as const;
-
-function applyReturnTurn({ rows }: Tx, { run, token }: ReturnTurnWrite): ItemOutcome {
+function applyReturnTurn(tx: Tx, { run, token }: ReturnTurnWrite): ItemOutcome {
+  const { rows } = tx;
   if (!rows.is("runs", [run], { turn_token: token })) return LEASE_LOST;
-  const row = rows.get("runs", [run], RETURNED);
-  if (row !== undefined) rows.set("runs", [run], returnedTurn(row.status, row.takeovers));
+  const row = rows.get("runs", [run], LOST_TURN);
+  if (row !== undefined) returnTurn(tx, row);
   return COMMITTED;
 }
 
 function applyEndItem(tx: Tx, { run, item, token, slot, arrival }: EndItemWrite): ItemOutcome {
   if (!tx.rows.remove("queue", [run, item], { token })) return LEASE_LOST;
   if (slot !== undefined) freeSlot(tx, "task", slot);
-  appendToInbox(tx, run, arrival);
+  const memo = arrival.ran?.memo;
+  if (appendToInbox(tx, run, arrival) && memo?.seq !== undefined) insertMemo(tx.rows, run, memo.seq, memo);
   return COMMITTED;
 }
 
 function applyReturnItem(tx: Tx, write: ReturnItemWrite): ItemOutcome {
-  const { availableAt, attempt, failures, run, item, token } = write;
+  const { availableAt, attempt, failures, run, item, token, into, executions } = write;
   const values = {
     state: availableAt === undefined ? QueueItemState.ready : QueueItemState.delayed,
     available_at: availableAt ?? tx.now,
@@ -149,10 +154,13 @@ function applyReturnItem(tx: Tx, write: ReturnItemWrite): ItemOutcome {
     takeovers: 0,
     token: null,
     worker: null,
+    ...(into && { name: into.name, queue: into.slot.queue, key: into.slot.key ?? null }),
+    ...(executions !== undefined && { executions }),
   };
   const returned = failures === undefined ? values : { ...values, failures };
   if (!tx.rows.change("queue", [run, item], returned, { token })) return LEASE_LOST;
   if (write.slot !== undefined) freeSlot(tx, "task", write.slot);
+  if (write.failed !== undefined) recordFailedAttempt(tx, run, item, write.failed);
   return COMMITTED;
 }
 

@@ -3,7 +3,7 @@
 // Every select reads one partial index from its front, so a claim costs the same with ten rows and with a million. With several
 // names, one skip scan first finds the names that have work: an idle poll is one statement.
 
-import { invariant } from "../../base/index.ts";
+import { invariant, type EpochMs } from "../../base/index.ts";
 import {
   hasEnded,
   ISOLATED_AFTER,
@@ -20,6 +20,7 @@ import {
 } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import { QueueLimiter, dueRateGates, hasDueRateGates, openRateGates, type QueuedItem } from "./queue-limiter.ts";
+import { MESSAGE, messageOf } from "./inbox.ts";
 import { kindOf } from "./items.ts";
 import { isStopped, recordOf, RUN_COLUMNS } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
@@ -29,10 +30,9 @@ const DUE_TURN = ["run", "priority"] as const;
 const RUN = ["run"] as const;
 const TAKEOVERS = ["takeovers"] as const;
 const WORKER = ["worker"] as const;
-const SUMMARY = ["id", "generation", "status"] as const;
-const MESSAGE = ["arrival", "type", "target", "data"] as const;
+const SUMMARY = ["id", "definition", "generation", "status"] as const;
 const DATA = ["data"] as const;
-const READY = ["run", "item", "name", "priority", "available_at", "seq", "attempt", "failures"] as const;
+const READY = ["run", "item", "name", "priority", "available_at", "seq", "attempt", "failures", "executions"] as const;
 const READY_IN_QUEUE = [...READY, "queue", "key"] as const;
 const SUSPECT = ["takeovers", "queue", "key"] as const;
 
@@ -131,7 +131,13 @@ function holdsIsolated(rows: Rows, worker: number): boolean {
   );
 }
 
-function takeTurn({ rows }: Tx, run: number, write: ClaimTurnsWrite, index: number, suspicion: number): ClaimedTurn {
+function takeTurn(
+  { rows, now }: Tx,
+  run: number,
+  write: ClaimTurnsWrite,
+  index: number,
+  suspicion: number,
+): ClaimedTurn {
   const token = write.tokens[index];
   invariant(token !== undefined, "A claim must not take more turns than it has tokens.");
   const isClaimed = rows.change("runs", [run], {
@@ -139,6 +145,7 @@ function takeTurn({ rows }: Tx, run: number, write: ClaimTurnsWrite, index: numb
     turn_due: TurnDue.no,
     turn_token: token,
     turn_worker: write.worker,
+    turn_at: now,
   });
   const row = rows.get("runs", [run], RUN_COLUMNS);
   invariant(isClaimed && row !== undefined, "A due turn must have a row to claim.");
@@ -149,13 +156,10 @@ function takeTurn({ rows }: Tx, run: number, write: ClaimTurnsWrite, index: numb
 
 /** The messages after a number: all that the inbox of a live run has, so that one lookup reads those of many runs. */
 function unreadOf(rows: Rows, run: number, read: number): readonly InboxRow[] {
-  const messages = rows.select("inbox", [run], MESSAGE).map(({ arrival, type, target, data }) => ({
-    arrival,
-    type,
-    target,
-    data,
-  }));
-  return messages.filter(({ arrival }) => arrival > read);
+  return rows
+    .select("inbox", [run], MESSAGE)
+    .filter(({ arrival }) => arrival > read)
+    .map(messageOf);
 }
 
 type ReadyItem = Part<"queue", (typeof READY)[number]> & {
@@ -171,7 +175,7 @@ export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutco
   if (limit === 0 || !isRegistered(rows, write.worker)) return NO_ITEMS;
   openRateGates(tx, dueRateGates(tx));
   const limiter = new QueueLimiter(rows, now, "task");
-  const claim = new ItemClaim(rows, write);
+  const claim = new ItemClaim(tx, write);
   takeSuspectItems(rows, limiter, write, claim);
   if (claim.claimed.length > 0) return { items: claim.claimed, ...limiter.heldBack() };
   const names = rows.among("queue_ready", write.names);
@@ -191,12 +195,14 @@ class ItemClaim {
   /** How many items were removed from the index instead of being claimed. */
   cleared = 0;
   readonly #rows: Rows;
+  readonly #now: EpochMs;
   readonly #write: ClaimItemsWrite;
   /** Items of one run often come together: the run's row is read once. */
   readonly #runs = new Map<number, RunOfItem | undefined>();
 
-  constructor(rows: Rows, write: ClaimItemsWrite) {
+  constructor({ rows, now }: Tx, write: ClaimItemsWrite) {
     this.#rows = rows;
+    this.#now = now;
     this.#write = write;
   }
 
@@ -221,7 +227,14 @@ class ItemClaim {
     if (!mayAdmit()) return false;
     const token = this.#write.tokens[this.claimed.length];
     invariant(token !== undefined, "A claim must not take more items than it has tokens.");
-    const isClaimed = rows.change("queue", key, { state: QueueItemState.leased, token, worker: this.#write.worker });
+    const execution = (item.executions ?? item.attempt) + 1;
+    const isClaimed = rows.change("queue", key, {
+      state: QueueItemState.leased,
+      token,
+      worker: this.#write.worker,
+      executions: execution,
+      leased_at: this.#now,
+    });
     invariant(isClaimed, "A ready item must have a row to claim.");
     // Items of a spread share large entries; the worker reads each entry once.
     // No invariant that a task has its entry: one damaged journal must not stop the claims of all other runs. The worker cannot
@@ -230,12 +243,14 @@ class ItemClaim {
     this.claimed.push({
       run: item.run,
       runId: run.id,
+      definition: run.definition,
       generation: run.generation,
       item: item.item,
       kind,
       name: item.name,
       token,
       attempt: item.attempt,
+      execution,
       failures: item.failures ?? undefined,
       seq: item.seq,
       data: entry.data,

@@ -18,16 +18,19 @@ import type { Rows } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
 import { appendToInbox } from "./inbox.ts";
 import { deleteCheckpoints, insertCheckpoints } from "./checkpoints.ts";
+import { errorCodeOf } from "./error-code.ts";
 import { insertEntry } from "./journal-entries.ts";
 import { freeSlot } from "./queue-limiter.ts";
-import { newestOf, RUN_COLUMNS } from "./run-rows.ts";
+import { addRuntime, newestOf, RUN_COLUMNS } from "./run-rows.ts";
 import { startNextGeneration } from "./next-generation.ts";
 import { insertOutgoing } from "./outbox.ts";
 import type { Tx } from "./transaction.ts";
 import { insertItem } from "./items.ts";
+import { sendSettlements } from "./message.ts";
+import { changePromises } from "./promises.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";
-import { clearEnded } from "./sweep.ts";
+import { clearEnded, clearOpenPromises } from "./sweep.ts";
 import { fenceFailure } from "./fence-failure.ts";
 
 export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
@@ -45,13 +48,15 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     if (turn.checkpoints !== undefined) deleteCheckpoints(rows, turn.run, turn.checkpoints);
     return fenceFailure(tx, turn);
   }
+  if (turn.runtime !== undefined) addRuntime(rows, turn.run, turn.runtime);
   // No invariant `arrivals >= turn.read`: a database that lost history may have fewer. The commit detects that (remote.Y1).
 
   const { run } = turn;
   let last = turn.head;
-  for (const { seq, type, command, data, at, mark, tookMs } of turn.entries) {
+  for (const entry of turn.entries) {
+    const { seq, type, command, data, at, mark } = entry;
     invariant(seq === ++last, "The entries of a turn must follow the head without a gap.");
-    insertEntry(rows, run, seq, type, command, data, at, mark, tookMs);
+    insertEntry(rows, run, seq, type, command, data, at, mark, entry);
   }
   if (turn.chunks.length > 0) writeEmits(tx, run, turn.chunks);
   if (turn.outgoing.length > 0) insertOutgoing(tx, run, turn.outgoing);
@@ -66,11 +71,11 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   let next: RunRecord | undefined;
   if (turn.then !== "hold" && turn.then !== "release") {
     if (turn.next !== undefined) next = startNextGeneration(tx, run, turn.read, turn.next, isPaused);
-    // A failed run may be retried, and its journal holds the messages it read: their dedup ids stay, so that a repeated message
-    // is ignored. With unread messages the ids go too: those messages are lost, and the sender may send them again.
-    clearEnded(tx, run, arrivals, turn.then === "failed" && !more);
+    clearEnded(tx, run, turn.then, arrivals, arrivals - turn.read);
+    if (turn.then === "failed") rows.set("runs", [run], { error_code: errorCodeOf(turn.entries) });
     more = false;
-  }
+    if (turn.promises !== undefined) clearOpenPromises(tx, run);
+  } else if (turn.promises !== undefined) changePromises(rows, run, turn.promises);
   const { children, taken } = startChildren(tx, turn);
   let reached: RunNumber[] | undefined;
   for (const { to, arrival } of turn.messages) {
@@ -78,6 +83,11 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     if (target === undefined || !appendToInbox(tx, target, arrival)) continue;
     if (target === run) more = true;
     if (typeof to === "string") (reached ??= []).push(target);
+  }
+  if (turn.settlements !== undefined) {
+    (reached ??= []).push(...sendSettlements(tx, run, turn.settlements));
+    // The answers, unless the run has ended.
+    if (turn.then === "hold" || turn.then === "release") more = true;
   }
   const committed = { status: "committed", more: more || taken, children } as const;
   if (next === undefined && reached === undefined) return committed;

@@ -18,6 +18,7 @@ import {
   type ReadinessEvidence,
   type RunNumber,
   type RunRecord,
+  type SpreadPortion,
 } from "../../kernel/index.ts";
 import { appendToInbox } from "./inbox.ts";
 import { ARRIVAL_KINDS } from "./flow-reads.ts";
@@ -26,8 +27,9 @@ import { freeSlot } from "./queue-limiter.ts";
 import type { Rows, Span } from "../rows/rows.ts";
 import { stopItem, stopNodes } from "./control.ts";
 import { insertNode } from "./items.ts";
+import { errorCodeOf } from "./error-code.ts";
 import { insertEntry } from "./journal-entries.ts";
-import { isStopped, NO_TURN } from "./run-rows.ts";
+import { addRuntime, isStopped, NO_TURN } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
 import { clearEnded } from "./sweep.ts";
 import { cancelChildren } from "./cancel-children.ts";
@@ -56,6 +58,7 @@ export function applyComplete(tx: Tx, write: CompleteWrite): CompleteOutcome {
   if (evidence !== undefined) return isHeld(tx, write, flow) ? block(tx, rows, write, evidence) : STALE;
   if (!passFence(tx, write, flow)) return STALE;
 
+  if (write.runtime !== undefined) addRuntime(tx.rows, write.run, write.runtime);
   const { read } = "turn" in write.fence ? write.fence : flow;
   const first = flow.head + 1;
   const queue = new NodeQueue(tx, write, flow);
@@ -72,6 +75,7 @@ export function applyComplete(tx: Tx, write: CompleteWrite): CompleteOutcome {
     queue.add(row.node, node, cause);
   }
   if (write.spread !== undefined) spread(rows, flow, write.spread, first + write.spread.cause, queue);
+  if (write.portion !== undefined) addPortion(rows, flow, write.portion, queue);
   for (const { barrier, node } of write.advances) advance(rows, flow, barrier, node, queue);
   moveRun(tx, rows, write, flow, read, queue.queued.length > 0);
   return { status: "committed", seq: first, at: tx.now, queued: queue.queued, ...reach(tx, rows, write, flow, read) };
@@ -91,8 +95,7 @@ function reach(
   if (!isOver && children.length === 0 && messages.length === 0) return { children: NONE, notified: NONE, more };
   rows.save();
   if (isOver) {
-    // A failed run may be retried: its dedup ids stay, as in `applyTurn`.
-    clearEnded(tx, write.run, flow.arrivals, then === "failed" && !more);
+    clearEnded(tx, write.run, then, flow.arrivals, flow.arrivals - read);
     more = false;
   }
   const started = startChildren(tx, write);
@@ -223,10 +226,10 @@ function block(tx: Tx, flows: FlowRows, { run, fence }: CompleteWrite, evidence:
 
 /** completion.C6 */
 function insertEntries({ rows, now }: Tx, { run, entries }: CompleteWrite, flow: FlowRun): void {
-  for (const { type, command, data } of entries) {
+  for (const { type, command, data, ran } of entries) {
     flow.chain = chainAfter(flow.chain, type, command, data);
     flow.head += 1;
-    insertEntry(rows, run, flow.head, type, command, data, now, markOf(flow.chain));
+    insertEntry(rows, run, flow.head, type, command, data, now, markOf(flow.chain), ran);
   }
 }
 
@@ -252,21 +255,26 @@ function countArrivals(
 
 /** rules.F4 */
 function spread(rows: FlowRows, flow: FlowRun, write: NewSpread, firstSeq: number, queue: NodeQueue): void {
-  const { barrier, required, window, perEntry, node, claims } = write;
-  const queued = Math.min(window, required);
+  const { barrier, required, perEntry, node, claims, portion } = write;
+  const window = portion === undefined ? write.window : null;
+  const queued = portion?.keys.length ?? Math.min(write.window, required);
   const row: ReadinessRow = { ...newRow(barrier, required), queued, window, firstSeq, perEntry };
   flow.nodes.set(barrier, row);
   rows.saveNode(flow, row);
-  for (let index = 0; index < queued; index++) {
-    const claim = claims[index];
-    queue.add(itemOf(barrier, index), claim ? { ...node, claim } : node, firstSeq + Math.floor(index / perEntry));
-  }
+  if (portion !== undefined) queuePortion(row, 0, portion, queue);
+  else
+    for (let index = 0; index < queued; index++) {
+      const claim = claims[index];
+      queue.add(itemOf(barrier, index), claim ? { ...node, claim } : node, firstSeq + Math.floor(index / perEntry));
+    }
   if (required === 0) queue.add(barrier, write.barrierNode, firstSeq);
 }
 
 function advance(rows: FlowRows, flow: FlowRun, barrier: string, node: NodeItem, queue: NodeQueue): void {
   const row = rows.readiness(flow, barrier);
   if (row === undefined || row.queued === null || row.queued >= row.required) return;
+  // Its items are queued in portions.
+  if (row.window === null) return;
   invariant(
     row.firstSeq !== null && row.perEntry !== null,
     "The row of a barrier must say where the items of its spread are.",
@@ -275,6 +283,36 @@ function advance(rows: FlowRows, flow: FlowRun, barrier: string, node: NodeItem,
   row.queued += 1;
   if (row.state === "saved") row.state = "changed";
   queue.add(itemOf(barrier, index), node, row.firstSeq + Math.floor(index / row.perEntry));
+}
+
+/** Queues the items that follow the queued ones. */
+function addPortion(
+  rows: FlowRows,
+  flow: FlowRun,
+  { barrier, ...portion }: SpreadPortion & { readonly barrier: string },
+  queue: NodeQueue,
+): void {
+  const row = rows.readiness(flow, barrier);
+  if (row === undefined || row.queued === null) return;
+  const from = row.queued;
+  row.queued += portion.keys.length;
+  if (row.state === "saved") row.state = "changed";
+  queuePortion(row, from, portion, queue);
+}
+
+function queuePortion(row: ReadinessRow, from: number, { keys, node, next }: SpreadPortion, queue: NodeQueue): void {
+  const { node: barrier, required, firstSeq, perEntry } = row;
+  const left = from + keys.length;
+  invariant(left <= required, "A portion must not have more items than its spread has left.");
+  invariant(firstSeq !== null && perEntry !== null, "The row of a barrier must say where the items of its spread are.");
+  const seqOf = (index: number): number => firstSeq + Math.floor(index / perEntry);
+  const { slot } = node;
+  for (const [n, key] of keys.entries()) {
+    const index = from + n;
+    const item = key === null || slot === undefined ? node : { ...node, slot: { ...slot, key } };
+    queue.add(itemOf(barrier, index), item, seqOf(index));
+  }
+  if (left < required) queue.add(next.item, next.node, seqOf(left));
 }
 
 function itemOf(barrier: string, index: number): string {
@@ -310,7 +348,7 @@ class NodeQueue {
 function moveRun(
   tx: Tx,
   flows: FlowRows,
-  { run, fence, then }: CompleteWrite,
+  { run, fence, then, entries }: CompleteWrite,
   flow: FlowRun,
   read: number,
   busy: boolean,
@@ -321,7 +359,7 @@ function moveRun(
     flows.release(flow);
     const unread = arrivals - read;
     const ended = { ...NO_TURN, head, chain, read, takeovers: 0, status: then, ended_at: now, unread, evidence: null };
-    rows.set("runs", [run], ended);
+    rows.set("runs", [run], then === "failed" ? { ...ended, error_code: errorCodeOf(entries) } : ended);
   } else if ("turn" in fence) {
     flows.release(flow);
     // control.C1. A paused run stays paused, and its turn does not become due.

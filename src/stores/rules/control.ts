@@ -36,7 +36,9 @@ import {
 } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
 import { findByKey, saveStartKey } from "./start.ts";
-import { clearEnded, clearLeftover } from "./sweep.ts";
+import { clearEnded, clearLeftover, clearOpenPromises } from "./sweep.ts";
+import { sendSettlements } from "./message.ts";
+import { insertPromises } from "./promises.ts";
 import { cancelChildren } from "./cancel-children.ts";
 
 /** control.C1 */
@@ -136,7 +138,8 @@ export function applyTerminate(tx: Tx, { id, data, answer, cancel }: TerminateWr
     unread: row.arrivals - row.read,
     evidence: null,
   });
-  clearEnded(tx, run, row.arrivals);
+  clearEnded(tx, run, "cancelled", row.arrivals, row.arrivals - row.read);
+  clearOpenPromises(tx, run);
   const notified: RunNumber[] = [];
   if (row.parent !== null && row.parent_command !== null) {
     const failed = { type: "ChildWorkflowFailed", target: row.parent_command, data: answer } as const;
@@ -178,16 +181,24 @@ export function applyRetry(tx: Tx, write: RetryWrite): RetryOutcome {
     turn_due: TurnDue.yes,
     takeovers: 0,
     evidence: null,
+    error_code: null,
   });
   for (const item of write.items) insertItem(tx, run, item);
+  insertPromises(rows, run, write.promises ?? []);
   for (const port of write.reopened ?? []) rows.drop("once", [run, port]);
   if (write.deadlineMs !== undefined) insertDeadline(tx, run, now + write.deadlineMs);
   for (const answer of write.answers) appendToInbox(tx, run, answer);
+  sendSettlements(tx, run, write.settlements ?? []);
   return { status: "committed" };
 }
 
 /** Appends an entry outside of a turn and returns the chain after it. The caller moves the head. */
-function appendEntry({ rows, now }: Tx, row: RunRow, type: EntryType, data: string): string {
+export function appendEntry(
+  { rows, now }: Tx,
+  row: Pick<RunRow, "run" | "head" | "chain">,
+  type: EntryType,
+  data: string,
+): string {
   invariant(row.head > 0, "An entry can only be appended to a journal that has its first entry.");
   const chain = chainAfter(row.chain, type, "", data);
   insertEntry(rows, row.run, row.head + 1, type, "", data, now, markOf(chain));

@@ -30,7 +30,7 @@ export function insertItem({ rows, now }: Tx, run: number, item: NewItem): void 
     "An item of a named queue must not be leased by the write that inserts it.",
   );
   const state = claim !== undefined ? QueueItemState.leased : isDelayed ? QueueItemState.delayed : QueueItemState.ready;
-  insertRow(rows, run, item.item, kind, name, priority, availableAt ?? now, seq, state, claim, slot);
+  insertRow(rows, run, item.item, kind, name, priority, availableAt ?? now, seq, state, claim, slot, item.executions);
 }
 
 /** Queues a node that is ready. `isStopped`: its run is stopped, and the node waits until the run is resumed. */
@@ -62,6 +62,7 @@ export function insertRow(
   state: QueueItemState,
   claim: Claim | undefined,
   slot: QueueSlot | undefined,
+  executions = claim === undefined ? 0 : 1,
 ): void {
   rows.insert("queue", {
     run,
@@ -79,6 +80,8 @@ export function insertRow(
     failures: null,
     queue: slot?.queue ?? null,
     key: slot?.key ?? null,
+    executions,
+    leased_at: claim === undefined ? null : availableAt,
   });
 }
 

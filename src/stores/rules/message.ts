@@ -6,6 +6,7 @@
 import {
   CHAIN_START,
   TurnDue,
+  answerToSettlement,
   hasEnded,
   type EndedRunStatus,
   type ExpectedRun,
@@ -13,6 +14,7 @@ import {
   type MessageWrite,
   type RunNumber,
   type RunStatus,
+  type SentSettlement,
 } from "../../kernel/index.ts";
 import { appendToInbox } from "./inbox.ts";
 import type { Tx } from "./transaction.ts";
@@ -42,11 +44,28 @@ export function applyMessage(tx: Tx, write: MessageWrite): MessageOutcome {
     return { status: "committed", run };
   }
   const { rows } = tx;
-  if (once && !rows.add("once", { run, target: arrival.target, at: 0 })) return { status: "duplicate" };
-  if (dedupId !== undefined && !rows.add("once", { run, target: DEDUP_ID_PREFIX + dedupId, at: tx.now }))
+  if (once && !rows.add("once", { run, target: arrival.target, at: 0, data: arrival.data })) {
+    const settled = rows.get("once", [run, arrival.target], SETTLED)?.data;
+    return { status: "duplicate", ...(typeof settled === "string" && { settled }) };
+  }
+  if (dedupId !== undefined && !rows.add("once", { run, target: DEDUP_ID_PREFIX + dedupId, at: tx.now, data: null }))
     return { status: "duplicate" };
   appendToInbox(tx, run, arrival);
   return { status: "committed", run };
+}
+
+const SETTLED = ["data"] as const;
+
+/** Delivers what the code of a run settles in other runs, and answers it. Returns the runs that received a message. */
+export function sendSettlements(tx: Tx, run: RunNumber, settlements: readonly SentSettlement[]): readonly RunNumber[] {
+  const reached: RunNumber[] = [];
+  for (const settlement of settlements) {
+    const { to, definition, arrival } = settlement;
+    const outcome = applyMessage(tx, { write: "message", to, definition, arrival, once: true });
+    if (outcome.status === "committed") reached.push(outcome.run);
+    appendToInbox(tx, run, answerToSettlement(settlement, outcome));
+  }
+  return reached;
 }
 
 function expectRun(tx: Tx, id: string, { definition, kind, version, runtime }: ExpectedRun): Newest {

@@ -59,6 +59,7 @@ export function startNextGeneration(
     turn_due: status === "queued" ? TurnDue.yes : TurnDue.no,
     turn_token: claim?.token ?? null,
     turn_worker: claim?.worker ?? null,
+    turn_at: claim === undefined ? null : now,
     created_at: now,
     runtime,
   });
@@ -72,7 +73,7 @@ export function startNextGeneration(
   const unread = rows.select("inbox", [old], MESSAGE, { after: read });
   for (const { type, target, data } of [...next.carried, ...unread]) {
     if (isAnswer(type)) continue;
-    if (type === "PromiseResolved" || type === "PromiseRejected") rows.add("once", { run, target, at: 0 });
+    if (type === "PromiseResolved" || type === "PromiseRejected") rows.add("once", { run, target, at: 0, data });
     appendToInbox(tx, run, { type, target, data });
   }
   rows.set("runs", [old], { unread: 0 });
@@ -89,7 +90,7 @@ const DEDUP_ID = ["target", "at"] as const;
 function moveDedupIds(rows: Rows, from: RunNumber, to: RunNumber): void {
   for (const { target, at } of rows.select("once", [from], DEDUP_ID, SENT)) {
     rows.drop("once", [from, target]);
-    rows.insert("once", { run: to, target, at });
+    rows.insert("once", { run: to, target, at, data: null });
   }
 }
 
@@ -103,7 +104,5 @@ function moveItem(rows: Rows, from: RunNumber, to: RunNumber, item: string, stat
   const row = rows.get("queue", [from, item], ITEM);
   if (row === undefined || (state !== undefined && row.state !== state)) return;
   rows.drop("queue", [from, item]);
-  const { kind, name, priority, available_at, seq, attempt, token, worker, takeovers, failures, queue, key } = row;
-  const place = { run: to, item, kind, name, priority, available_at, seq, queue, key };
-  rows.insert("queue", { ...place, attempt, state: row.state, token, worker, takeovers, failures });
+  rows.insert("queue", { ...row, run: to });
 }

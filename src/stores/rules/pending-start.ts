@@ -159,6 +159,8 @@ export function idleAdmit(rows: Rows, now: number, write: AdmitWrite): AdmitOutc
   return { runs: [], ...limiter.heldBack() };
 }
 
+const HEAD = ["head"] as const;
+
 /** pending-start.B2. Returns the new first entry, or undefined when the run has started. */
 export function rewritePendingStart(tx: Tx, number: RunNumber, run: NewRun, delayMs: number): Entry | undefined {
   const { rows, now } = tx;
@@ -167,7 +169,10 @@ export function rewritePendingStart(tx: Tx, number: RunNumber, run: NewRun, dela
   const { slot, definition, version, priority, runtime, started } = run;
   const chain = chainAfter(CHAIN_START, "RunStarted", "", started);
   const mark = markOf(chain);
-  rows.set("runs", [number], { version, priority, chain, runtime });
+  // migrate.M1. The new start names its own version.
+  const head = rows.get("runs", [number], HEAD)?.head ?? 1;
+  for (let seq = 2; seq <= head; seq += 1) rows.drop("journal", [number, seq]);
+  rows.set("runs", [number], { version, priority, head: 1, chain, runtime });
   rows.set("journal", [number, 1], { data: started, at: now, mark });
   rows.set("queue", [number, START_ITEM], {
     state: QueueItemState.delayed,

@@ -3,6 +3,7 @@
 import { invariant } from "../../base/index.ts";
 import type { Entry, InboxRow, ItemInfo, RunNumber, RunProgress, RunRecord, VersionCount } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
+import { MESSAGE, messageOf } from "./inbox.ts";
 import { findNewest, recordOf, RUN_COLUMNS } from "./run-rows.ts";
 
 /** The newest generation, or the given one. */
@@ -23,7 +24,7 @@ export function countVersions(rows: Rows): readonly VersionCount[] {
   }));
 }
 
-const ENTRY = ["seq", "type", "command", "data", "at", "mark", "took_ms"] as const;
+const ENTRY = ["seq", "type", "command", "data", "at", "mark", "took_ms", "worker", "execution", "started_at"] as const;
 
 export function readJournal(rows: Rows, run: RunNumber, after: number, limit?: number): readonly Entry[] {
   return rows.select("journal", [run], ENTRY, limit === undefined ? { after } : { after, limit }).map(entryOf);
@@ -42,19 +43,25 @@ export function readSteps(rows: Rows, run: RunNumber, after: number, upTo: numbe
 
 function entryOf(row: Part<"journal", (typeof ENTRY)[number]>): Entry {
   const { seq, type, command, data, at, mark, took_ms: tookMs } = row;
-  return tookMs === null ? { seq, type, command, data, at, mark } : { seq, type, command, data, at, mark, tookMs };
+  if (tookMs === null) return { seq, type, command, data, at, mark };
+  const { execution, worker, started_at: startedAt } = row;
+  return {
+    seq,
+    type,
+    command,
+    data,
+    at,
+    mark,
+    execution: execution ?? undefined,
+    worker: worker ?? undefined,
+    startedAt: startedAt ?? at - tookMs,
+    tookMs,
+  };
 }
-
-const MESSAGE = ["arrival", "type", "target", "data"] as const;
 
 /** The messages after a number. */
 export function readInbox(rows: Rows, run: RunNumber, after: number): readonly InboxRow[] {
-  return rows.select("inbox", [run], MESSAGE, { after }).map(({ arrival, type, target, data }) => ({
-    arrival,
-    type,
-    target,
-    data,
-  }));
+  return rows.select("inbox", [run], MESSAGE, { after }).map(messageOf);
 }
 
 const PROGRESS = ["run", "status", "arrivals", "turn_token"] as const;

@@ -8,6 +8,7 @@
 import { RepriseError, unreadableReason } from "../../base/index.ts";
 import type { OnProgress, Rekeyed } from "../../kernel/index.ts";
 import { CODEC_KEY_PREFIX, CODEC_KEYS_END, type PayloadCipher } from "../payload-cipher.ts";
+import { reencodeSecret } from "./memo.ts";
 import type { AnyFilter } from "../rows/indexes.ts";
 import type { AnyRows, Key, Rows, RowSession } from "../rows/rows.ts";
 import { keyColumns, PAYLOADS, type TableName } from "../rows/tables.ts";
@@ -52,7 +53,11 @@ export async function rekey(
       unreadable += page.unreadable;
       onProgress(Math.min(payloads + unreadable, total), total);
     }
-  if (unreadable === 0) await session.transact(WHAT, ({ rows }) => deleteOtherProbes(rows, cipher));
+  if (unreadable === 0)
+    await session.transact(WHAT, ({ rows }) => {
+      reencodeSecret(rows, cipher);
+      deleteOtherProbes(rows, cipher);
+    });
   return { payloads, unreadable };
 }
 

@@ -2,6 +2,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type {
+  AttemptRecord,
   Backlog,
   Chunk,
   DueSchedules,
@@ -11,23 +12,36 @@ import type {
   InboxRow,
   InputsRequest,
   ItemInfo,
+  MemoAnswer,
+  MemoFilter,
+  MemoPage,
   NewCheckpoint,
   NodeInput,
+  PromiseFilter,
+  PromisePage,
   QueueState,
+  QueueUse,
   Readiness,
   RunFilter,
   RunNumber,
   RunProgress,
   RunRecord,
+  RunWork,
   ScheduleRecord,
+  SlotUser,
   VersionCount,
   WorkerInfo,
 } from "../../kernel/index.ts";
+import type { CopiedRun, CopySource, RunName } from "./copied-run.ts";
 import type { Rows } from "../rows/rows.ts";
+import { readAttempts } from "./attempts.ts";
 import { listQueues, readBacklog } from "./backlog.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "./checkpoints.ts";
+import { copyRun } from "./copy-run.ts";
 import { readInputs, readReadiness } from "./flow-reads.ts";
 import { listRuns } from "./list-runs.ts";
+import { listMemos, readMemos } from "./memo.ts";
+import { listPromises } from "./promises.ts";
 import {
   countVersions,
   findRun,
@@ -39,6 +53,7 @@ import {
   readSteps,
 } from "./read.ts";
 import { readHistory } from "./run-holders.ts";
+import { countChildren, readQueueUse, readRunWork } from "./run-work.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
 import { readEmitted, readStream } from "./streams.ts";
 import { listWorkers, readHeld } from "./worker-leases.ts";
@@ -46,10 +61,13 @@ import { listWorkers, readHeld } from "./worker-leases.ts";
 /** No limit. */
 const EVERYTHING = Number.MAX_SAFE_INTEGER;
 
-export abstract class RowReads {
+export abstract class RowReads implements CopySource {
   /** Runs `body` on the rows of the store, possibly several times. */
   protected abstract read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
   abstract now(): EpochMs;
+
+  readonly "~copyOf" = (run: RunName): Promise<CopiedRun | undefined> =>
+    copyRun((what, body) => this.read(what, body), run);
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
     return this.read("Listing workers", listWorkers);
@@ -71,6 +89,18 @@ export abstract class RowReads {
     return this.read("Listing runs", (rows) => listRuns(rows, filter));
   }
 
+  listPromises(filter: PromiseFilter): Promise<PromisePage> {
+    return this.read("Listing promises", (rows) => listPromises(rows, filter));
+  }
+
+  readMemos(keys: readonly string[]): Promise<readonly (MemoAnswer | undefined)[]> {
+    return this.read("Reading the memo", (rows) => readMemos(rows, keys));
+  }
+
+  listMemos(filter: MemoFilter): Promise<MemoPage> {
+    return this.read("Listing the memo", (rows) => listMemos(rows, filter));
+  }
+
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
     return this.read("Reading a journal", (rows) => readJournal(rows, run, after, limit));
   }
@@ -89,6 +119,10 @@ export abstract class RowReads {
 
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
     return this.read("Reading steps", (rows) => readSteps(rows, run, after, upTo, limit));
+  }
+
+  readAttempts(run: RunNumber, step?: string): Promise<readonly AttemptRecord[]> {
+    return this.read("Reading attempts", (rows) => readAttempts(rows, run, step));
   }
 
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
@@ -123,6 +157,19 @@ export abstract class RowReads {
 
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
     return this.read("Reading items", (rows) => readItems(rows, run, items));
+  }
+
+  readRunWork(run: RunNumber): Promise<RunWork | undefined> {
+    return this.read("Reading the work of a run", (rows) => readRunWork(rows, run));
+  }
+
+  countChildren(run: RunNumber): Promise<number> {
+    return this.read("Counting children", (rows) => countChildren(rows, run));
+  }
+
+  readQueueUse(kind: SlotUser, queue: string, key?: string): Promise<QueueUse | undefined> {
+    const now = this.now();
+    return this.read("Reading a queue", (rows) => readQueueUse(rows, now, kind, queue, key));
   }
 
   readHistory(): Promise<readonly HistoryEvent[]> {

@@ -1,6 +1,14 @@
 // Run rows: converts rows of `runs` to the kernel's records, and finds runs by id.
 
-import { dueOrSuspect, SUSPECT_AFTER, TurnDue, type RunRecord, type RunStatus } from "../../kernel/index.ts";
+import {
+  dueOrSuspect,
+  SUSPECT_AFTER,
+  TurnDue,
+  withRuntime,
+  type RunNumber,
+  type RunRecord,
+  type RunStatus,
+} from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
 import { tagsOf } from "./tags.ts";
@@ -26,6 +34,8 @@ export const RUN_COLUMNS = [
   "ended_at",
   "runtime",
   "evidence",
+  "lost_turns",
+  "error_code",
 ] as const;
 export type RunRow = Part<"runs", (typeof RUN_COLUMNS)[number]>;
 
@@ -55,8 +65,10 @@ export function taggedRecord(
     arrivals: row.arrivals,
     read: row.read,
     unread: row.unread,
+    lostTurns: row.lost_turns ?? 0,
     createdAt: row.created_at,
     endedAt: row.ended_at ?? undefined,
+    errorCode: row.error_code ?? undefined,
     runtime: row.runtime,
     evidence: row.evidence ?? undefined,
   };
@@ -85,6 +97,15 @@ export function newestOf(rows: Rows, id: string, row: RunRow | undefined): RunRo
   if (row?.status !== "continued") return row;
   const next = rows.first("runs_by_id", [id, row.generation + 1], RUN_COLUMNS);
   return next === undefined ? row : newestOf(rows, id, next);
+}
+
+const RUNTIME = ["runtime"] as const;
+
+/** runtimes.M2. The column is in no other rule of a live run, so flow-rows.R1 does not concern it. */
+export function addRuntime(rows: Rows, run: RunNumber, text: string): void {
+  const row = rows.get("runs", [run], RUNTIME);
+  const runtime = row && withRuntime(row.runtime, text);
+  if (runtime !== undefined) rows.set("runs", [run], { runtime });
 }
 
 /** Whether the run continues only after a resume. */
@@ -121,4 +142,7 @@ export const NEW_RUN = {
   takeovers: 0,
   ended_at: null,
   evidence: null,
+  lost_turns: 0,
+  turn_at: null,
+  error_code: null,
 } as const satisfies Partial<RowOf<"runs">>;

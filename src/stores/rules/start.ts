@@ -172,6 +172,9 @@ export function insertRun(
       ended_at: null,
       runtime: run.runtime,
       evidence: null,
+      lost_turns: 0,
+      turn_at: claim === undefined ? null : now,
+      error_code: null,
     },
     "runs_by_id",
   );
@@ -209,6 +212,7 @@ function startExpected(
     turn_due: turnDue,
     turn_token: claim?.token ?? null,
     turn_worker: claim?.worker ?? null,
+    turn_at: claim === undefined ? null : tx.now,
     created_at: tx.now,
     runtime: run.runtime,
   });
@@ -247,8 +251,10 @@ function writeFirst(
     arrivals,
     read: 0,
     unread: 0,
+    lostTurns: 0,
     createdAt: now,
     endedAt: undefined,
+    errorCode: undefined,
     runtime: run.runtime,
     evidence: undefined,
   };

@@ -3,11 +3,15 @@
 // sweep.D1. An ended run whose rows one transaction cannot delete, and every deleted run, has a row in `leftovers` until a sweep
 //   has deleted the rest. The rows cannot be used in the meantime: the token of the run is gone.
 // sweep.D2. A number of a run is never used again, also when the newest run is deleted.
+// sweep.D3. A failed run may be retried, and its journal holds the messages it read: the promises they settled stay settled, and
+//   their dedup ids stay, so that a repeated message is ignored. The messages it has not read are lost, and their senders may send
+//   them again. No row says which dedup ids those had, so all of them go.
 
 import type { EpochMs } from "../../base/index.ts";
-import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
+import { DEDUP_MS, QueueItemState, type EndedRunStatus, type RunNumber } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
 import { RUN_TABLES, type RunTable } from "../rows/tables.ts";
+import { LOST_ITEM, recordLostItem, workerName } from "./attempts.ts";
 import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
 import type { Tx } from "./transaction.ts";
 
@@ -20,21 +24,35 @@ const RUN_COST = 10;
 const MAX_RUNS = SWEEP_LIMIT / RUN_COST;
 
 const ITEM = ["item", "kind", "queue", "key"] as const;
+const LEASED = [...LOST_ITEM, "kind", "state", "worker"] as const;
 const TARGET = ["target"] as const;
+const TARGET_AND_TIME = ["target", "at"] as const;
+const MESSAGE = ["type", "target"] as const;
 const NUMBER = ["run"] as const;
 const STATUS = ["status"] as const;
 const ID = ["run", "target"] as const;
 
-/** Deletes the rows of a run that ends. `arrivals`: how many messages it received. */
-export function clearEnded(tx: Tx, run: RunNumber, arrivals: number, keepsIds = false): void {
+/** Deletes the rows of a run that ends. `arrivals`: how many messages it received. `unread`: how many of them it has not read. */
+export function clearEnded(tx: Tx, run: RunNumber, status: EndedRunStatus, arrivals: number, unread: number): void {
   const { rows } = tx;
+  // The run may be retried, and then executes them again (attempts.X1).
+  if (status === "failed") recordRunning(tx, run);
   let isFull = clearItems(tx, run) === SWEEP_LIMIT;
   // A run that received no message has no rows in `inbox` and `once`.
   if (arrivals > 0 || rows.isGuess) {
+    // sweep.D3
+    if (status === "failed" && unread > 0) clearUnreadIds(rows, run);
     if (rows.clear("inbox", [run], SOME) === SWEEP_LIMIT) isFull = true;
-    if (!keepsIds && clearIds(rows, run) === SWEEP_LIMIT) isFull = true;
+    if (status !== "failed" && clearIds(rows, run) === SWEEP_LIMIT) isFull = true;
   }
   if (isFull) rows.add("leftovers", { run });
+}
+
+/** Records the executions that the end of their run stops. */
+function recordRunning(tx: Tx, run: RunNumber): void {
+  for (const { worker, kind, state, ...item } of tx.rows.select("queue", [run], LEASED, SOME))
+    if (state === QueueItemState.leased && kind === "task")
+      recordLostItem(tx, item, "returned", workerName(tx.rows, worker));
 }
 
 /** Deletes items of a run and frees their slots (queue-limiter.G2). */
@@ -48,6 +66,23 @@ function clearItems(tx: Tx, run: RunNumber): number {
   return items.length;
 }
 
+/** Deletes the rows of the promises of a run that has ended. */
+export function clearOpenPromises({ rows }: Tx, run: RunNumber): void {
+  if (rows.clear("run_promises", [run], SOME) === SWEEP_LIMIT) rows.add("leftovers", { run });
+}
+
+/** sweep.D3 */
+function clearUnreadIds(rows: Rows, run: RunNumber): void {
+  const unread = rows.select("inbox", [run], MESSAGE).filter(({ type }) => isSettlement(type));
+  const targets = new Set(unread.map(({ target }) => target));
+  for (const { target, at } of rows.select("once", [run], TARGET_AND_TIME))
+    if (at > 0 || targets.has(target)) rows.drop("once", [run, target]);
+}
+
+function isSettlement(type: string): boolean {
+  return type === "PromiseResolved" || type === "PromiseRejected";
+}
+
 function clearIds(rows: Rows, run: RunNumber): number {
   const ids = rows.select("once", [run], TARGET, SOME);
   for (const { target } of ids) rows.drop("once", [run, target]);
@@ -58,6 +93,7 @@ function clearIds(rows: Rows, run: RunNumber): number {
 export function clearLeftover(tx: Tx, run: RunNumber): void {
   while (clearItems(tx, run) === SWEEP_LIMIT);
   tx.rows.clear("inbox", [run], {});
+  tx.rows.clear("run_promises", [run], {});
   tx.rows.drop("leftovers", [run]);
 }
 
@@ -79,6 +115,7 @@ const DELETED_BY_NAME: ReadonlySet<RunTable> = new Set<RunTable>([
   "queue",
   "inbox",
   "once",
+  "run_promises",
   "leftovers",
 ]);
 /** An ended run keeps its rows in all other tables, and a pruned run does not. */
@@ -94,7 +131,7 @@ export function sweepLeftovers(tx: Tx): boolean {
   for (const [index, { run }] of runs.entries()) {
     if (cost >= SWEEP_LIMIT) break;
     const status = statuses[index];
-    const counts = [clearItems(tx, run), rows.clear("inbox", [run], SOME)];
+    const counts = [clearItems(tx, run), rows.clear("inbox", [run], SOME), rows.clear("run_promises", [run], SOME)];
     // A failed run may be retried, and then rejects the messages that it received before.
     if (status !== "failed") counts.push(clearIds(rows, run));
     if (status === undefined) for (const table of KEPT_TABLES) counts.push(rows.clear(table, [run], SOME));

@@ -8,12 +8,15 @@
 //   and its writes.
 
 import { invariant } from "../../base/index.ts";
-import type { Key, Rows, RowSession, Span } from "../rows/rows.ts";
+import type { Key, Rows, RowSession, Span, Tx } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
+import { AGE, isStoredBefore, readThreadWindow, type AgedRow } from "./prune-threads.ts";
 import { isSameRow, rowOf, serializedOf, type PayloadRow } from "../thread-payload.ts";
 import type {
   CheckpointKey,
   CheckpointPage,
+  ExpiredThreads,
+  ExpireThreads,
   ListedCheckpoint,
   NewChannel,
   NewThreadCheckpoint,
@@ -36,7 +39,7 @@ export interface ThreadNumbers {
 }
 
 type FindKey = Parameters<Threads["find"]>[0];
-type CheckpointRow = RowOf<"langgraph_checkpoints">;
+type CheckpointRow = Omit<RowOf<"langgraph_checkpoints">, "stored_at">;
 
 const CHECKPOINT = ["checkpoint", "thread", "namespace", "id", "parent", "body", "metadata", "channels"] as const;
 const NUMBER = ["checkpoint"] as const;
@@ -56,7 +59,7 @@ export class RowThreads implements Threads {
 
   async put(checkpoint: NewThreadCheckpoint): Promise<PutOutcome> {
     const numbers = await this.#numbers.reserve(checkpoint.channels.length + 2);
-    return this.#session.transact("Storing a checkpoint", ({ rows }) => put(rows, checkpoint, numbers));
+    return this.#session.transact("Storing a checkpoint", (tx) => put(tx, checkpoint, numbers));
   }
 
   putWrites(key: CheckpointKey, writes: readonly ThreadWrite[]): Promise<void> {
@@ -88,17 +91,37 @@ export class RowThreads implements Threads {
   }
 
   async remove(thread: string): Promise<void> {
+    await this.#remove(thread, () => true);
+  }
+
+  async expire({ storedBefore, after, dryRun }: ExpireThreads): Promise<ExpiredThreads> {
+    const what = "Finding old threads";
+    const window = await this.#session.read(what, (rows) => readThreadWindow(rows, after, storedBefore));
+    const isOld = (row: AgedRow): boolean => isStoredBefore(row, storedBefore);
+    let threads = 0;
+    for (const thread of window.threads) {
+      const isGone = dryRun
+        ? await this.#session.read(what, (rows) => checkpointsOf(rows, thread).every(isOld))
+        : await this.#remove(thread, isOld);
+      threads += Number(isGone);
+    }
+    return { threads, after: window.after };
+  }
+
+  /** False: a checkpoint of the thread may not be removed. */
+  async #remove(thread: string, mayRemove: (row: AgedRow) => boolean): Promise<boolean> {
     const what = "Removing a thread";
-    for (let isRemoved = false; !isRemoved;) {
+    for (;;) {
       const known = await this.#session.read(what, (rows) => threadRows(rows, thread));
-      isRemoved = await this.#session.transact(what, ({ rows }) => remove(rows, thread, known));
+      const outcome = await this.#session.transact(what, ({ rows }) => remove(rows, thread, known, mayRemove));
+      if (outcome !== "again") return outcome === "removed";
     }
   }
 }
 
 // ── writing ──
 
-function put(rows: Rows, checkpoint: NewThreadCheckpoint, numbers: (rows: Rows) => FirstNumbers): PutOutcome {
+function put({ rows, now }: Tx, checkpoint: NewThreadCheckpoint, numbers: (rows: Rows) => FirstNumbers): PutOutcome {
   const { thread, namespace, id, parent, body, metadata } = checkpoint;
   const stored = rows.first("langgraph_checkpoints_key", [thread, namespace, id], NUMBER);
   // thread-store.T1
@@ -137,6 +160,7 @@ function put(rows: Rows, checkpoint: NewThreadCheckpoint, numbers: (rows: Rows) 
     body: insert(placeOf("checkpoint", namespace, id), rowOf(body)),
     metadata: insert(placeOf("metadata", namespace, id), rowOf(metadata)),
     channels: JSON.stringify(channels),
+    stored_at: now,
   });
   return { status: "stored" };
 }
@@ -188,16 +212,27 @@ function threadRows(rows: Rows, thread: string): ThreadRows {
   };
 }
 
-/** thread-store.T5, threads.H2. False: a checkpoint was added meanwhile. */
-function remove(rows: Rows, thread: string, known: ThreadRows): boolean {
+function checkpointsOf(rows: Rows, thread: string): readonly AgedRow[] {
+  return rows.select("langgraph_checkpoints_by_thread", [thread], AGE);
+}
+
+/** thread-store.T5, threads.H2. `again`: a checkpoint was added meanwhile. */
+function remove(
+  rows: Rows,
+  thread: string,
+  known: ThreadRows,
+  mayRemove: (row: AgedRow) => boolean,
+): "removed" | "kept" | "again" {
   for (const value of known.values) rows.own("langgraph_values", [value]);
   rows.barrier();
-  const checkpoints = rows.select("langgraph_checkpoints_by_thread", [thread], NUMBER);
-  if (checkpoints.some(({ checkpoint }) => !known.checkpoints.has(checkpoint))) return false;
+  const checkpoints = checkpointsOf(rows, thread);
+  if (!checkpoints.every(mayRemove)) return "kept";
+  if (checkpoints.some(({ checkpoint }) => !known.checkpoints.has(checkpoint))) return "again";
   for (const { checkpoint } of checkpoints) rows.drop("langgraph_checkpoints", [checkpoint]);
   for (const value of known.values) rows.drop("langgraph_values", [value]);
   rows.clear("langgraph_writes", [thread], {});
-  return true;
+  // Without a checkpoint, another process has removed it.
+  return checkpoints.length === 0 ? "kept" : "removed";
 }
 
 // ── reading ──

@@ -18,6 +18,7 @@ import {
   type WorkerInfo,
 } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
+import { LOST_ITEM, LOST_TURN, recordLostItem, recordLostTurn, returnTurn } from "./attempts.ts";
 import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
 import { isMovable, NO_TURN, returnedTurn } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
@@ -74,8 +75,8 @@ export function listWorkers(rows: Rows): readonly WorkerInfo[] {
 
 // ── the work of a worker ──
 
-const TURN = ["run", "turn_token", "status", "takeovers"] as const;
-const ITEM = ["run", "item", "token", "attempt", "takeovers", "kind", "queue", "key"] as const;
+const TURN = [...LOST_TURN, "turn_token"] as const;
+const ITEM = [...LOST_ITEM, "token", "takeovers", "kind", "queue", "key"] as const;
 const MESSAGE = ["line", "run", "seq", "token", "attempt"] as const;
 
 type Turn = Part<"runs", (typeof TURN)[number]>;
@@ -120,9 +121,13 @@ export function releaseWorker(tx: Tx, worker: number): void {
   const turns = heldTurns(rows, worker);
   const items = heldItems(rows, worker);
   const messages = heldMessages(rows, worker);
-  for (const { run, status, takeovers } of turns) rows.set("runs", [run], returnedTurn(status, takeovers));
-  for (const { run, item, takeovers } of items)
-    rows.set("queue", [run, item], { state: stateAfter(takeovers), token: null, worker: null });
+  const name = rows.get("workers", [worker], NAME)?.name;
+  for (const turn of turns) returnTurn(tx, turn);
+  for (const held of items) {
+    const { run, item, takeovers } = held;
+    const lost = recordLostItem(tx, held, "returned", name);
+    rows.set("queue", [run, item], { state: stateAfter(takeovers), token: null, worker: null, ...lost });
+  }
   freeSlots(tx, slotKeysOf(items));
   for (const { line, run, seq } of messages)
     rows.set("outbox", [line, run, seq], { state: OutboxState.next, token: null, worker: null });
@@ -159,7 +164,7 @@ export function reap(tx: Tx, self: number): Reaped {
         ? held.turns.length + held.items.length + held.messages.length > 0
         : isStillExpired(rows, tx.now, worker);
     if (!isDead) continue;
-    takeOverTurns(rows, held.turns, name);
+    takeOverTurns(tx, held.turns, name);
     takeOverItems(tx, held.items, name);
     takeOverMessages(tx, held.messages);
     rows.drop("workers", [worker]);
@@ -218,23 +223,28 @@ function isStillExpired(rows: Rows, now: EpochMs, worker: number): boolean {
 }
 
 /** A paused run stays paused. */
-function takeOverTurns(rows: Rows, turns: readonly Turn[], worker: string | undefined): void {
-  for (const { run, status, takeovers: before } of turns) {
+function takeOverTurns(tx: Tx, turns: readonly Turn[], worker: string | undefined): void {
+  const { rows } = tx;
+  for (const turn of turns) {
+    const { run, status, takeovers: before } = turn;
+    const lost = recordLostTurn(tx, turn, "lost", worker);
     const takeovers = before + 1;
     if (status !== "paused" && takeovers >= MAX_TAKEOVERS) {
       const evidence = takeoverEvidence("turn", worker);
-      rows.set("runs", [run], { ...NO_TURN, status: "blocked", evidence, takeovers });
-    } else rows.set("runs", [run], { ...returnedTurn(status, takeovers), takeovers });
+      rows.set("runs", [run], { ...NO_TURN, status: "blocked", evidence, takeovers, ...lost });
+    } else rows.set("runs", [run], { ...returnedTurn(status, takeovers), takeovers, ...lost });
   }
 }
 
 function takeOverItems(tx: Tx, items: readonly Item[], worker: string | undefined): void {
   const { rows } = tx;
-  for (const { run, item, takeovers: before } of items) {
+  for (const held of items) {
+    const { run, item, takeovers: before } = held;
+    const lost = recordLostItem(tx, held, "lost", worker);
     const takeovers = before + 1;
     const isPoison = takeovers >= MAX_TAKEOVERS;
     const state = isPoison ? QueueItemState.stopped : stateAfter(takeovers);
-    rows.set("queue", [run, item], { state, token: null, worker: null, takeovers });
+    rows.set("queue", [run, item], { state, token: null, worker: null, takeovers, ...lost });
     if (isPoison) blockRun(rows, run, takeoverEvidence(item, worker));
   }
   freeSlots(tx, slotKeysOf(items));

@@ -7,6 +7,7 @@ import { RepriseError } from "../../base/index.ts";
 import type { OnProgress } from "../../kernel/index.ts";
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./store-file.ts";
+import { isUnchanged, openToRead } from "./read-only-file.ts";
 import { BUSY_SLICE_MS, withRetry, type RetryOptions } from "./retry-busy.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
 import { pragma } from "./version.ts";
@@ -16,8 +17,20 @@ export async function backUp(session: SqliteSession, path: string, onProgress?: 
   await intoNewFile(target, async () => {
     await session.read("Backing up", () => undefined);
     if (session.options.path === MEMORY) await copy(session.connection.db, target, onProgress);
+    else if (session.options.readOnly === true) await copyAsRead(session.options, target, onProgress);
     else await copySnapshot(session.options, session.options.path, target, onProgress);
   });
+}
+
+/** A connection that only reads would leave the log and the index that it creates (read-only-file.V1, read-only-file.V2). */
+async function copyAsRead(
+  options: RetryOptions & { readonly path: string },
+  target: string,
+  onProgress: OnProgress | undefined,
+): Promise<void> {
+  const { db, frozen } = openToRead(options.path);
+  await copyFrom(db, options, target, onProgress);
+  if (frozen !== undefined && !isUnchanged(frozen)) await copyAsRead(options, target, onProgress);
 }
 
 /** Copies a file that this process has not opened, with any schema: before a migration. */
@@ -78,6 +91,15 @@ async function copySnapshot(
   onProgress?: OnProgress,
 ): Promise<void> {
   const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
+  await copyFrom(db, options, target, onProgress);
+}
+
+async function copyFrom(
+  db: DatabaseSync,
+  options: RetryOptions,
+  target: string,
+  onProgress: OnProgress | undefined,
+): Promise<void> {
   try {
     await withRetry(options, `Backing up to ${target}`, () => {
       if (!db.isTransaction) db.exec("begin");

@@ -5,7 +5,7 @@ import type { CheckStatements } from "./check-store.ts";
 import type { Fault } from "./check-journal.ts";
 
 export const CHECK_FLOWS_SQL = {
-  counters: `select node, required, completed, queued,
+  counters: `select node, required, completed, queued, "window",
       (select count(*) from arrivals where arrivals.run = readiness.run and target = node) as arrived
     from readiness where run = ? order by node`,
   uncounted: `select distinct target from arrivals where run = ?
@@ -26,6 +26,7 @@ interface Counter {
   readonly required: number;
   readonly completed: number;
   readonly queued: number | null;
+  readonly window: number | null;
   readonly arrived: number;
 }
 
@@ -97,6 +98,12 @@ export class FlowCheck {
         if (isLost(`${node}[${index}]`))
           this.#fault(READY, `Item ${node}[${index}] is not in the queue and has no result: it will never run.`);
     }
+    for (const counter of counters)
+      if (hasPortions(counter) && !queued.has(`${counter.node}[more]`))
+        this.#fault(
+          READY,
+          `The spread of ${counter.node} has queued ${counter.queued} of ${counter.required} items, and ${counter.node}[more] is not in the queue: the others will never run.`,
+        );
   }
 
   #findDoubled(counters: readonly Counter[], queued: ReadonlySet<string>): void {
@@ -112,10 +119,18 @@ export class FlowCheck {
   }
 }
 
+/** A spread with limits per key has no window, and a node that queues the items that are left. */
+function hasPortions({ queued, required, window }: Counter): boolean {
+  return queued !== null && window === null && queued < required;
+}
+
 function mayBeQueued(counters: ReadonlyMap<string, Counter>, item: string): boolean {
   const counter = counters.get(item);
   if (counter !== undefined) return counter.completed === counter.required;
-  const [, node = "", index] = /^(.*)\[(\d+)\]$/s.exec(item) ?? [];
-  const items = counters.get(node)?.queued;
-  return items !== undefined && items !== null && Number(index) < items;
+  const [, node = "", which] = /^(.*)\[(\d+|more|again)\]$/s.exec(item) ?? [];
+  // A retry queues it, and the node has its value already.
+  if (which === "again") return true;
+  const spread = counters.get(node);
+  if (spread === undefined || spread.queued === null) return false;
+  return which === "more" ? hasPortions(spread) : Number(which) < spread.queued;
 }

@@ -1,6 +1,15 @@
 // Check fork: the origin in a fork's journal exists and matches (fork.F1, fork.F4).
 
-import { decodeData, forkOriginOf, type Entry, type ForkOrigin, type RunNumber } from "../../kernel/index.ts";
+import {
+  commandForkOriginOf,
+  decodeData,
+  forkOriginOf,
+  markOf,
+  type CommandForkOrigin,
+  type Entry,
+  type ForkOrigin,
+  type RunNumber,
+} from "../../kernel/index.ts";
 import type { CheckStatements } from "./check-store.ts";
 import type { Fault } from "./check-journal.ts";
 
@@ -20,7 +29,48 @@ export const CHECK_FORKS_SQL = {
     left join runs on runs.run = forks.origin
     left join checkpoints on checkpoints.run = forks.origin and checkpoints.step = forks.step
     where forks.run = ?`,
+  commandForkOf: `select forks.origin, forks.step as seq, runs.id, runs.generation, journal.mark from forks
+    left join runs on runs.run = forks.origin
+    left join journal on journal.run = forks.origin and journal.seq = forks.step
+    where forks.run = ?`,
 } as const;
+
+interface CommandRow {
+  readonly seq: number;
+  /** Null when the run or the entry does not exist. */
+  readonly id: string | null;
+  readonly generation: number | null;
+  readonly mark: number | null;
+}
+
+/** fork.F5. The same for a fork at a command. */
+export function checkCommandFork(sql: CheckStatements, run: RunNumber, first: Entry | undefined): readonly Fault[] {
+  const row = sql.commandForkOf.get(run) as unknown as CommandRow | undefined;
+  const forked = first && commandForkIn(first);
+  const fault = (message: string): readonly Fault[] => [{ invariant: INVARIANT, seq: 1, message }];
+  if (forked === undefined)
+    return row === undefined ? [] : fault("The run has a row in `forks`, but its journal has no origin.");
+  const origin = `${forked.at} of run ${forked.run}`;
+  if (row === undefined)
+    return fault(`The run is a fork of ${origin}, but has no row in \`forks\`: a prune may delete its origin.`);
+  if (row.id === null) return fault(`The run is a fork of ${origin}, which does not exist.`);
+  if (row.id !== forked.run || row.generation !== forked.generation || row.seq !== forked.seq)
+    return fault(`The run is a fork of ${origin}, but its row in \`forks\` names entry ${row.seq} of run ${row.id}.`);
+  // An origin that is a fork itself may share the entry with its own origin, which is checked as a run.
+  if (forked.seq >= 1 && row.mark !== markOf(forked.chain))
+    return fault(`The run is a fork of ${origin}, but the entry before it is not the one it was forked from.`);
+  return [];
+}
+
+function commandForkIn({ data }: Entry): CommandForkOrigin | undefined {
+  if (!data.includes('"forked"')) return undefined;
+  try {
+    return commandForkOriginOf(decodeData("RunStarted", data));
+  } catch {
+    // The check of the hash chain reports the damaged entry.
+    return undefined;
+  }
+}
 
 export function checkFork(sql: CheckStatements, run: RunNumber, first: Entry | undefined): readonly Fault[] {
   const row = sql.forkOf.get(run) as unknown as Row | undefined;

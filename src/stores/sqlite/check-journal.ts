@@ -25,6 +25,7 @@ const OPENINGS: ReadonlyMap<string, EntryType> = new Map<CommandType | "Update",
   ["ChildWorkflow", "ChildWorkflowInitiated"],
   ["Timer", "TimerStarted"],
   ["Promise", "PromiseCreated"],
+  ["Settle", "SettleRequested"],
   ["Update", "UpdateRequested"],
 ]);
 const OPENS: ReadonlySet<EntryType> = new Set(OPENINGS.values());
@@ -44,6 +45,9 @@ export class JournalCheck {
   takesUpdates = false;
   /** The first entry. */
   started: Entry | undefined;
+  /** The ids of the promises that commands wait for, and those that are settled. */
+  readonly #promises: Map<string, string> = new Map();
+  readonly #settledPromises: Set<string> = new Set();
   readonly #cancelled: Set<string> = new Set();
   /** Commands created inside a shield. */
   readonly #shielded: Set<string> = new Set();
@@ -105,8 +109,11 @@ export class JournalCheck {
         this.#fault("I10 completions follow commands", seq, `${command} is opened a second time.`);
       this.open.add(command);
       if (isShielded(data)) this.#shielded.add(command);
+      if (type === "PromiseCreated") this.#openPromise(command, data);
       return;
     }
+    if (type === "PromiseResolved" || type === "PromiseRejected")
+      this.#settledPromises.add(String(fieldsOf(data)["promiseId"]));
     // A cancel closes every open command that is not shielded.
     if (isCancel(type))
       for (const opened of this.open) {
@@ -125,6 +132,19 @@ export class JournalCheck {
     if (opening !== undefined && !wasOpen)
       this.#fault("I10 completions follow commands", seq, `${command} ends with ${type} before ${opening}.`);
     this.settled.add(command);
+  }
+
+  #openPromise(command: string, data: string): void {
+    const { promiseId, receives } = fieldsOf(data);
+    if (typeof promiseId === "string" && receives === undefined) this.#promises.set(command, promiseId);
+  }
+
+  /** open-promise.P1. The commands of the promises that are open, with their ids. */
+  openPromises(): ReadonlyMap<string, string> {
+    const open = [...this.#promises].filter(
+      ([command, id]) => this.open.has(command) && !this.#settledPromises.has(id),
+    );
+    return new Map(open);
   }
 
   /** retry-record.V2. The code may create a void command again. */

@@ -1,10 +1,12 @@
 // Check run: one run's row, queue items, inbox and streams are consistent with its journal.
 
+import { shellWord } from "../../base/index.ts";
 import { commandTypeOf, hasEnded, QueueItemState, TurnDue, type Entry, type RunStatus } from "../../kernel/index.ts";
 import { CheckpointCheck } from "./check-checkpoints.ts";
 import { FlowCheck } from "./check-flow.ts";
-import { checkFork, forkIn } from "./check-fork.ts";
+import { checkCommandFork, checkFork, forkIn } from "./check-fork.ts";
 import { JournalCheck, type Fault } from "./check-journal.ts";
+import { checkPromises } from "./check-promises.ts";
 import { readJournal } from "../rules/read.ts";
 import type { CheckStatements } from "./check-store.ts";
 
@@ -20,6 +22,8 @@ export interface CheckedRun {
   readonly due: number;
   readonly token: string | null;
   readonly worker: number | null;
+  /** 1 when an earlier version created the run: its promises may have no rows. */
+  readonly hasUnlisted: number;
   /** 1 when the run has ended and the sweep still deletes its rows. */
   readonly leftover: number;
 }
@@ -40,6 +44,7 @@ export async function checkRun(
   sql: CheckStatements,
   run: CheckedRun,
   pause: () => Promise<void>,
+  isMirror = false,
 ): Promise<readonly Fault[]> {
   const checkpoints = run.kind === "graph" ? new CheckpointCheck(sql, run.run) : undefined;
   const flow = run.kind === "flow" ? new FlowCheck(sql, run.run) : undefined;
@@ -47,10 +52,12 @@ export async function checkRun(
   const journal =
     first.retries.length === 0 ? first : await checkJournal(sql, run, pause, new JournalCheck(first.retries));
   journal.finish(run);
+  // sqlite-session.X6. Nothing in a mirror moves: there are no leases, and no run can be stuck. Its flows lack what a bundle does not hold.
+  if (isMirror) return [...journal.faults, ...(checkpoints?.finish() ?? [])];
   const items = sql.items.all(run.run) as unknown as Item[];
   const faults = [...journal.faults, ...(checkpoints?.finish() ?? flow?.finish(run.status, items) ?? [])];
-  if (run.kind === "graph") faults.push(...checkFork(sql, run.run, first.started));
-  else checkNoCheckpoints(sql, run, faults);
+  faults.push(...(run.kind === "graph" ? checkFork : checkCommandFork)(sql, run.run, first.started));
+  if (run.kind !== "graph") checkNoCheckpoints(sql, run, faults);
   const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
   if ((run.status === "expected") !== (run.head === 0))
     fault("I7 journal gap-free", `The run is ${run.status} and has ${run.head} entries.`);
@@ -61,11 +68,12 @@ export async function checkRun(
   // fork.F2. A fork has its first step before it starts.
   checkStart(run, items, fault, forkIn(first.started) === undefined ? 1 : 2);
   for (const item of items) checkItem(sql, item, journal, fault);
+  for (const [invariant, message] of checkPromises(sql, run, journal)) fault(invariant, message);
   if (hasEnded(run.status)) checkEnded(sql, run, items, fault);
   else if (isStuck(sql, run, items, journal))
     fault(
       "I16 no stuck run",
-      `The run is ${run.status}, but no turn, queue item, open promise or child will wake it. Run \`reprise pause ${run.id}\`, then \`reprise resume ${run.id}\`.`,
+      `The run is ${run.status}, but no turn, queue item, open promise or child will wake it. Run \`reprise pause ${shellWord(run.id)}\`, then \`reprise resume ${shellWord(run.id)}\`.`,
     );
   return faults;
 }

@@ -1,5 +1,6 @@
 // Check schedules: each schedule is valid, and a worker fires it.
 
+import { shellWord } from "../../base/index.ts";
 import type { StatementSync } from "node:sqlite";
 import type { EpochMs } from "../../base/index.ts";
 import { CATCH_UPS, OVERLAPS, type Problem } from "../../kernel/index.ts";
@@ -54,11 +55,11 @@ function problem(invariant: string, message: string): Problem {
 }
 
 function fix({ name }: CheckedSchedule): string {
-  return `Delete it with \`reprise schedule remove ${name}\` and create it again.`;
+  return `Delete it with \`reprise schedule remove ${shellWord(name)}\` and create it again.`;
 }
 
 function overdue({ name, definition, dueAt }: CheckedSchedule): string {
-  return `Schedule ${name} has been due since ${new Date(dueAt!).toISOString()}, and no live worker has the definition ${definition}. Start a worker that has it, or run \`reprise schedule remove ${name}\`.`;
+  return `Schedule ${name} has been due since ${new Date(dueAt!).toISOString()}, and no live worker has the definition ${definition}. Start a worker that has it, or run \`reprise schedule remove ${shellWord(name)}\`.`;
 }
 
 function faultOf(schedule: CheckedSchedule): string | undefined {

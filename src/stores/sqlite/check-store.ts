@@ -3,20 +3,23 @@
 // A file is read through a separate connection, in one read transaction: the check sees one snapshot while other processes write.
 // A store in memory has only one connection, so each run is checked without yielding to the event loop.
 
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { QueueItemState, type Problem } from "../../kernel/index.ts";
 import { checkRun, type CheckedRun } from "./check-run.ts";
+import { checkMemo } from "./check-memo.ts";
 import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
 import { CHECK_SCHEDULES_SQL, checkSchedules } from "./check-schedules.ts";
 import { CHECK_THREADS_SQL, checkThreads } from "./check-threads.ts";
 import { CHECK_FORKS_SQL } from "./check-fork.ts";
 import { CHECK_FLOWS_SQL } from "./check-flow.ts";
+import { CHECK_PROMISES_SQL } from "./check-promises.ts";
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./store-file.ts";
-import { yieldToEventLoop, BUSY_SLICE_MS, withRetry } from "./retry-busy.ts";
+import { yieldToEventLoop, withRetry } from "./retry-busy.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
 import type { Rows } from "../rows/rows.ts";
 import { RUN_TABLES, type RunTable } from "../rows/tables.ts";
+import { isUnchanged, openToRead } from "./read-only-file.ts";
 import { SqliteRows } from "./sqlite-rows.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
 
@@ -32,6 +35,8 @@ const ROWS_OF: Partial<Record<RunTable, string>> = {
   journal: "Journal entries",
   queue: "Queue items",
   inbox: "Messages",
+  run_promises: "Open promises",
+  memo: "Remembered results",
   chunks: "Stream chunks",
   emitted: "Chunk counters",
   checkpoints: "Checkpoints",
@@ -52,7 +57,7 @@ const ORPHANS_SQL = Object.fromEntries(
 const SQL = {
   count: "select count(*) as count from runs",
   runs: `select run, id, kind, status, head, chain, arrivals, read, turn_due as due, turn_token as token,
-      turn_worker as worker, exists (select 1 from leftovers where leftovers.run = runs.run) as leftover
+      turn_worker as worker, lost_turns is null as hasUnlisted, exists (select 1 from leftovers where leftovers.run = runs.run) as leftover
     from runs where run > ? order by run limit ?`,
   items: "select item, kind, state, token, worker from queue where run = ?",
   inbox: "select count(*) as count, min(arrival) as lowest from inbox where run = ? and arrival > ?",
@@ -75,6 +80,7 @@ const SQL = {
   ...CHECK_THREADS_SQL,
   ...CHECK_FORKS_SQL,
   ...CHECK_FLOWS_SQL,
+  ...CHECK_PROMISES_SQL,
 } as const;
 
 /** `rows`: for what has payloads, which the codec may have to decode. */
@@ -94,12 +100,16 @@ export async function checkStore(
   // The hash chain covers the decoded texts.
   if (cipher?.isUnlocked === false) cipher.refuse();
   if (path === MEMORY) return checkDatabase(session.connection.db, session, onProgress, async () => undefined);
-  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
+  const { db, frozen } = openToRead(path);
   try {
     cipher?.register(db);
     await withRetry(session.options, "Checking", () => db.exec("begin"));
-    return await checkDatabase(db, session, onProgress, () => yieldToEventLoop(session.options));
+    const problems = await checkDatabase(db, session, onProgress, () => yieldToEventLoop(session.options));
+    // read-only-file.V2
+    if (frozen !== undefined && !isUnchanged(frozen)) return await checkStore(session, onProgress);
+    return problems;
   } catch (error) {
+    if (frozen !== undefined && !isUnchanged(frozen)) return await checkStore(session, onProgress);
     throw storeErrorOf(error, "Checking");
   } finally {
     db.close();
@@ -115,12 +125,11 @@ async function checkDatabase(
   const { cipher } = session.connection;
   const statements = prepared((_, text) => db.prepare(text));
   const sql: CheckStatements = Object.assign(statements, { rows: new SqliteRows(db, cipher !== undefined) });
+  const isMirror = session.mirror !== undefined;
   const problems: Problem[] = [
     ...checkHealth(sql),
-    ...checkParked(sql),
-    ...checkSchedules(sql, session.clock.now()),
-    ...checkOutbox(sql, session.clock.now()),
-    ...checkThreads(sql),
+    ...(isMirror ? [] : checkWork(sql, session.clock.now())),
+    ...checkMemo(sql.rows),
   ];
   const { count: total } = sql.count.get() as { count: number };
   let last = 0;
@@ -128,7 +137,7 @@ async function checkDatabase(
     const runs = sql.runs.all(last, BATCH) as unknown as CheckedRun[];
     const next = runs.length < BATCH ? Number.MAX_SAFE_INTEGER : (runs.at(-1) as CheckedRun).run;
     problems.push(...findOrphans(sql, last, next));
-    for (const run of runs) problems.push(...(await problemsOf(sql, run, yieldWithinRun)));
+    for (const run of runs) problems.push(...(await problemsOf(sql, run, yieldWithinRun, isMirror)));
     last = next;
     done += runs.length;
     onProgress(Math.min(done, total), total);
@@ -138,14 +147,20 @@ async function checkDatabase(
   return problems.slice(0, MAX_PROBLEMS);
 }
 
+/** What belongs to no single run. A mirror has none of it. */
+function checkWork(sql: CheckStatements, now: number): readonly Problem[] {
+  return [...checkParked(sql), ...checkSchedules(sql, now), ...checkOutbox(sql, now), ...checkThreads(sql)];
+}
+
 /** A run that cannot be read is one problem; the other runs are still checked. */
 async function problemsOf(
   sql: CheckStatements,
   run: CheckedRun,
   pause: () => Promise<void>,
+  isMirror: boolean,
 ): Promise<readonly Problem[]> {
   try {
-    const faults = await checkRun(sql, run, pause);
+    const faults = await checkRun(sql, run, pause, isMirror);
     return faults.map((fault) => ({ ...fault, run: run.id }));
   } catch (error) {
     const { message } = storeErrorOf(error, `Reading run ${run.id}`);

@@ -8,7 +8,7 @@ test.each([
   [5, "STORE_BUSY"],
   [6, "STORE_BUSY"],
   [517, "STORE_BUSY"],
-  [8, "STORE_IO"],
+  [8, "STORE_READ_ONLY"],
   [1032, "STORE_REPLACED"],
   [10, "STORE_IO"],
   [1034, "STORE_IO"],

@@ -12,6 +12,8 @@ const CANTOPEN = 14;
 const TOOBIG = 18;
 const CONSTRAINT = 19;
 const NOTADB = 26;
+/** The index of the log cannot grow. */
+export const IOERR_SHMSIZE = IOERR | (19 << 8);
 const READONLY_DBMOVED = READONLY | (4 << 8);
 const CONSTRAINT_PRIMARYKEY = 1555;
 const CONSTRAINT_UNIQUE = 2067;
@@ -54,8 +56,8 @@ const BY_CODE: Readonly<Record<number, { code: ErrorCode; text: string }>> = {
   [SQLITE_BUSY]: { code: "STORE_BUSY", text: "another process has locked the database; repeat the call" },
   [LOCKED]: { code: "STORE_BUSY", text: "another statement has locked the database; repeat the call" },
   [READONLY]: {
-    code: "STORE_IO",
-    text: "the database is read-only; check the permissions of the file and its folder",
+    code: "STORE_READ_ONLY",
+    text: "the file or its folder cannot be written; check their permissions and the disk",
   },
   [IOERR]: { code: "STORE_IO", text: "the disk reported an I/O error; check the disk and the permissions of the file" },
   [CORRUPT]: {
@@ -76,6 +78,12 @@ export function isFull(error: unknown): boolean {
   return primaryOf(error) === FULL;
 }
 
+/** The file or its folder cannot be written. */
+export function isReadOnly(error: unknown): boolean {
+  const code = primaryOf(error);
+  return code === READONLY || code === CANTOPEN;
+}
+
 /** The error to throw for an error of the driver during `what`. */
 export function storeErrorOf(error: unknown, what: string): RepriseError {
   if (error instanceof RepriseError) return error;
@@ -89,7 +97,7 @@ export function storeErrorOf(error: unknown, what: string): RepriseError {
     );
   if (errcode === CONSTRAINT_PRIMARYKEY || errcode === CONSTRAINT_UNIQUE)
     return new InvariantError(`${what}: a row with the same key exists.`, options);
-  const known = errcode === undefined ? undefined : BY_CODE[errcode & 0xff];
+  const known = errcode === IOERR_SHMSIZE ? BY_CODE[FULL] : BY_CODE[(errcode ?? 0) & 0xff];
   if (known !== undefined) return new RepriseError(known.code, `${what}: ${known.text}.`, options);
   // A statement that SQLite or the driver rejects is a bug in Reprise.
   return new InvariantError(`${what}: ${error instanceof Error ? error.message : String(error)}`, options);

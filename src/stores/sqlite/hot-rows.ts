@@ -31,7 +31,19 @@ export function bindHotRow(statement: StatementSync, table: TableName, row: obje
 }
 
 function bindEntry(statement: StatementSync, row: RowOf<"journal">): Inserted {
-  return statement.run(row.run, row.seq, row.type, row.command, row.data, row.at, row.mark, row.took_ms);
+  return statement.run(
+    row.run,
+    row.seq,
+    row.type,
+    row.command,
+    row.data,
+    row.at,
+    row.mark,
+    row.took_ms,
+    row.worker,
+    row.execution,
+    row.started_at,
+  );
 }
 
 function bindItem(statement: StatementSync, row: RowOf<"queue">): Inserted {
@@ -51,6 +63,8 @@ function bindItem(statement: StatementSync, row: RowOf<"queue">): Inserted {
     row.failures,
     row.queue,
     row.key,
+    row.executions,
+    row.leased_at,
   );
 }
 
@@ -80,6 +94,9 @@ function bindRun(statement: StatementSync, row: RowOf<"runs">): Inserted {
     row.ended_at,
     row.runtime,
     row.evidence,
+    row.lost_turns,
+    row.turn_at,
+    row.error_code,
   );
 }
 
@@ -97,5 +114,15 @@ function bindCheckpoint(statement: StatementSync, row: RowOf<"checkpoints">): In
 }
 
 function bindMessage(statement: StatementSync, row: RowOf<"inbox">): Inserted {
-  return statement.run(row.run, row.arrival, row.type, row.target, row.data);
+  return statement.run(
+    row.run,
+    row.arrival,
+    row.type,
+    row.target,
+    row.data,
+    row.worker,
+    row.execution,
+    row.started_at,
+    row.took_ms,
+  );
 }

@@ -1,3 +1,3 @@
 // reprise/sqlite: the SQLite door.
 
-export { sqlite } from "../store-source.ts";
+export { sqlite, type SqliteOptions } from "../store-source.ts";

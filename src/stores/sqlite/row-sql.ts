@@ -71,6 +71,7 @@ function indexCondition(column: string, test: Test): string {
   if ("not" in test) return test.not === null ? `${name} is not null` : `${name} <> ${literal(test.not)}`;
   if ("in" in test) return `${name} in (${test.in.map(literal).join(", ")})`;
   if ("above" in test) return `${name} > ${literal(test.above)}`;
+  invariant("least" in test || "most" in test, "no index has such a condition");
   return "least" in test ? `${name} >= ${literal(test.least)}` : `${name} <= ${literal(test.most)}`;
 }
 
@@ -81,6 +82,8 @@ function boundCondition(column: string, test: Test): string {
   if ("not" in test) return test.not === null ? `${name} is not null` : `${name} <> ?`;
   if ("in" in test) return `${name} in (${test.in.map(() => "?").join(", ")})`;
   if ("above" in test) return `${name} > ?`;
+  if ("contains" in test) return `instr(${name}, ?) > 0`;
+  if ("least" in test && "most" in test) return `${name} between ? and ?`;
   return "least" in test ? `${name} >= ?` : `${name} <= ?`;
 }
 
@@ -89,6 +92,8 @@ export function valuesOf(test: Test): readonly unknown[] {
   if ("not" in test) return test.not === null ? [] : [test.not];
   if ("in" in test) return test.in;
   if ("above" in test) return [test.above];
+  if ("contains" in test) return [test.contains];
+  if ("least" in test && "most" in test) return [test.least, test.most];
   return ["least" in test ? test.least : test.most];
 }
 
@@ -96,7 +101,7 @@ export function valuesOf(test: Test): readonly unknown[] {
 export function testShape(test: Test): string {
   if (test === null || typeof test !== "object") return "=";
   if ("not" in test) return test.not === null ? "set" : "not";
-  return "in" in test ? `in${test.in.length}` : Object.keys(test)[0]!;
+  return "in" in test ? `in${test.in.length}` : Object.keys(test).join();
 }
 
 function sourceOf(path: PathInfo): string {

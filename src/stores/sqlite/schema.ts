@@ -315,7 +315,7 @@ create table langgraph_writes (
 
 // Nodes of flows. `arrivals` has one row per edge that delivered a value (kind 0), a skip (1) or a failure (2), with the entry that
 // holds it; `readiness` counts the rows per target. The row of a barrier also describes its spread: how many items are queued,
-// how many may be queued at once, and which entries hold them. Both tables stay when the run ends, for a retry.
+// how many may be queued at once (null: all of them, in portions), and which entries hold them. Both tables stay when the run ends, for a retry.
 //
 // Forms of `arrivals`, 100,000 rows of one spread in batches of 100, CPU time on a busy machine (median of five), size:
 //   this form                                3.3 µs, 31 bytes
@@ -371,7 +371,74 @@ create index queue_later on queue (queue, kind) where state = 0 and kind <> 'tim
 // When the queue was paused; null for a queue that is not paused, or was paused before this migration.
 const FOURTH = "alter table queues add column paused_at integer;";
 
+// What is known about each execution of user code, beside the journal's data and its hash: an entry has the worker, the number of the
+// execution and its start; a message carries them to the run that appends it. `queue.executions` counts the claims of an item.
+// `run_attempts` has one row per execution that left no entry: an attempt that failed and is retried, and an execution whose worker
+// was lost or shut down. Its `step` is empty for the turn of a run, with all operations in progress then; `seq` is the head of the
+// journal at that moment. `run_promises` has one row per open promise of a live run, so that all of them can be listed. A chunk has
+// the step and the execution that emitted it, if an operation did; `reset` says that the chunks of its earlier executions are void.
+// `runs_ended` has the ended runs without a parent, oldest end first: retention walks it. `stored_at` is the age of a LangGraph
+// checkpoint; null for those of earlier versions.
+// `once.data` is how a promise was settled, so that a second settlement can be compared with it.
+const FIFTH = `
+alter table runs add column lost_turns integer;
+alter table runs add column turn_at integer;
+alter table runs add column error_code text;
+alter table journal add column worker text;
+alter table journal add column execution integer;
+alter table journal add column started_at integer;
+alter table queue add column executions integer;
+alter table queue add column leased_at integer;
+alter table inbox add column worker text;
+alter table inbox add column execution integer;
+alter table inbox add column started_at integer;
+alter table inbox add column took_ms integer;
+create table run_attempts (
+  run integer not null,
+  step text not null,
+  at integer not null,
+  execution integer not null,
+  attempt integer not null,
+  seq integer not null,
+  outcome text not null,
+  worker text,
+  started_at integer,
+  data blob,
+  primary key (run, step, at, execution)
+) strict;
+create table run_promises (
+  run integer not null,
+  command text not null,
+  name text not null,
+  key text,
+  seq integer not null,
+  at integer not null,
+  primary key (run, command)
+) strict, without rowid;
+create index run_promises_by_name on run_promises (name, run, command);
+alter table chunks add column step text;
+alter table chunks add column execution integer;
+alter table chunks add column reset integer;
+create index chunks_by_step on chunks (run, step, stream, position) where step is not null;
+create index runs_ended on runs (status, definition, ended_at) where parent is null and ended_at is not null;
+alter table langgraph_checkpoints add column stored_at integer;
+alter table once add column data blob;
+`;
+
+// The results of pure steps (kernel/memo.ts): one row per execution, by the entry of its step. `by` is the runtime of the process.
+const SIXTH = `
+create table memo (
+  run integer not null,
+  seq integer not null,
+  memo text not null,
+  value blob not null,
+  by text not null,
+  primary key (run, seq, memo)
+) strict;
+create index memo_by_key on memo (memo, run, seq);
+`;
+
 /** Migration n has index n - 1. A published migration never changes: every change is a new migration. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

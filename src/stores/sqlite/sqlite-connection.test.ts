@@ -53,9 +53,18 @@ test.each([
   }
 });
 
-test("a new file and its folder are readable by their owner only", async () => {
+test("a missing folder is refused and not created, and the message has the command that creates it", async () => {
   const deep = join(folder, "a", "b", "store.db");
-  await (await openSqliteStore({ ...machine, path: deep })).close();
+  await expect(openSqliteStore({ ...machine, path: deep })).rejects.toMatchObject({
+    code: "STORE_FOLDER_MISSING",
+    message: `Cannot create ${deep}: there is no folder ${join(folder, "a", "b")}. Check the path. To create the folder, run \`mkdir -p ${join(folder, "a", "b")}\`, or add ?mkdir=1 to the store URL.`,
+  });
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a new file, and the folder that the caller asks for, are readable by their owner only", async () => {
+  const deep = join(folder, "a", "b", "store.db");
+  await (await openSqliteStore({ ...machine, path: deep, mkdir: true })).close();
   expect(statSync(deep).mode & 0o777).toBe(0o600);
   expect(statSync(join(folder, "a", "b")).mode & 0o777).toBe(0o700);
 });

@@ -4,6 +4,7 @@
 // sqlite-connection.O2. Durability is set and read back on every open: SQLite ignores a pragma it does not support, without an error.
 // sqlite-connection.O3. When the connection is ready, its file is still the one at the path: `reprise restore` may replace the file
 //   while this process waits for the lock.
+// sqlite-connection.O4. A file that is opened to read is not changed in any way (read-only-file.ts).
 
 import { DatabaseSync } from "node:sqlite";
 import { RepriseError, type PayloadCodec } from "../../base/index.ts";
@@ -17,6 +18,7 @@ import {
   type OpenFiles,
 } from "./store-file.ts";
 import { migrate } from "./migrate.ts";
+import { explainUnreadableLog, openToRead, type FrozenFile, type OpenedToRead } from "./read-only-file.ts";
 import { BUSY_SLICE_MS, withRetry, type RetryOptions } from "./retry-busy.ts";
 import { saveCodecProbe, openSqlitePayloadCipher, type SqlitePayloadCipher } from "./sqlite-payload-cipher.ts";
 import { APPLICATION_ID } from "./schema.ts";
@@ -39,15 +41,23 @@ export interface SqliteConnection {
   readonly cipher: SqlitePayloadCipher | undefined;
   /** Undefined in memory. */
   readonly files: OpenFiles | undefined;
+  /** Set when the file is opened to read and no process writes to it (read-only-file.V2). */
+  readonly frozen: FrozenFile | undefined;
 }
 
 export interface ConnectOptions extends RetryOptions {
   readonly path: string;
   readonly durability: Durability;
   readonly migrate: boolean;
+  /** sqlite-connection.O4 */
+  readonly readOnly?: boolean | undefined;
+  /** Create the folder of the file if it is missing. */
+  readonly mkdir?: boolean | undefined;
   readonly codec?: PayloadCodec | undefined;
   /** Open the file without the codec its payloads were written with. Payloads can then be neither read nor written. */
   readonly locked?: boolean | undefined;
+  /** The caller puts runs into a mirror (mirror.ts). Any other caller's writes to a mirror are refused. */
+  readonly writesMirror?: boolean | undefined;
 }
 
 /** How often a file is opened again when it was replaced in the meantime. */
@@ -57,7 +67,7 @@ export async function connectSqlite(options: ConnectOptions): Promise<SqliteConn
   const { path } = options;
   if (path === MEMORY) return (await openDatabase(options, undefined))!;
   for (let opens = 1; opens <= MAX_OPENS; opens += 1) {
-    if (options.migrate) prepareFile(path);
+    if (options.migrate) prepareFile(path, options.mkdir === true);
     await refuseForeign(options);
     const file = identityOf(path);
     const connection = file && (await openDatabase(options, file));
@@ -78,17 +88,22 @@ async function openDatabase(
   const { path } = options;
   const what = `Opening ${path}`;
   const hasMoved = (): boolean => file !== undefined && !isStill(file);
-  const db = await withRetry(options, what, () => new DatabaseSync(path, { timeout: BUSY_SLICE_MS }));
+  const toRead = options.readOnly === true && file !== undefined;
+  const { db, frozen } = await withRetry(options, what, () => (toRead ? openToRead(path) : openToWrite(path)));
   try {
     if (file !== undefined) trackOpen(db, file);
     const moved = await withRetry(options, what, () => {
       // Also before the first statement: it would apply the log of the new file to the old one.
       if (hasMoved()) return true;
-      checkSchemaVersion(db, path);
+      try {
+        checkSchemaVersion(db, path);
+      } catch (error) {
+        throw toRead ? explainUnreadableLog(error, path) : error;
+      }
       return hasMoved();
     });
     if (moved) return closed(db);
-    await withRetry(options, what, () => setPragmas(db, file === undefined, options.durability));
+    if (!toRead) await withRetry(options, what, () => setPragmas(db, file === undefined, options.durability));
     await migrate(db, options);
     await withRetry(options, what, () => checkSchemaVersion(db, path));
     const cipher = await withRetry(options, what, () =>
@@ -108,12 +123,17 @@ async function openDatabase(
       userSql: new UserSql(db),
       cipher: cipher,
       files: file && openFilesOf(file),
+      frozen,
     };
   } catch (error) {
     if (file !== undefined && options.migrate) leaveEmpty(db);
     closed(db);
     throw error;
   }
+}
+
+function openToWrite(path: string): OpenedToRead {
+  return { db: new DatabaseSync(path, { timeout: BUSY_SLICE_MS }), frozen: undefined };
 }
 
 function closed(db: DatabaseSync): undefined {
@@ -138,7 +158,7 @@ async function refuseForeign(options: ConnectOptions): Promise<void> {
   if (header.applicationId !== 0) throw notReprise(path);
   // Another process may be creating the store, with its first transaction still in the WAL.
   await withRetry(options, `Reading ${path}`, () => {
-    const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
+    const { db } = openToRead(path);
     try {
       checkSchemaVersion(db, path);
     } finally {

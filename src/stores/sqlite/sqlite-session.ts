@@ -10,6 +10,7 @@
 //   everything this process knows is void (`epoch`), and the first process that notices writes a new incarnation and the time.
 // sqlite-session.X5. Nothing is written once the file, its log or the index of its log was removed or replaced: no other process, and
 //   no restart, would ever read those commits.
+// sqlite-session.X6. A mirror holds runs of another store: every write but those that put such runs in is refused.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
 import {
@@ -23,7 +24,9 @@ import {
 import { StoreClock } from "../rules/store-clock.ts";
 import type { Tx } from "../rules/transaction.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
+import { mirrorRefusal, parseMirrorInfo, type MirrorInfo } from "./mirror-info.ts";
 import { checkFiles } from "./store-file.ts";
+import { isUnchanged } from "./read-only-file.ts";
 import { connectSqlite, type ConnectOptions, type SqliteConnection } from "./sqlite-connection.ts";
 import { busyError, withRetry, BUSY_TIMEOUT_MS, sleep, retryDelayMs } from "./retry-busy.ts";
 import type { Rows, RunNumbers } from "../rows/rows.ts";
@@ -76,12 +79,16 @@ export class SqliteSession {
   /** sqlite-session.X5. Set when the file was replaced before the connection was closed: no other connection is opened. */
   #replaced: unknown;
   #closed = false;
+  /** sqlite-session.X6. Undefined: the store is not a mirror. */
+  readonly mirror: MirrorInfo | undefined;
 
   private constructor(options: ConnectOptions, connection: SqliteConnection) {
     this.options = options;
     this.#connection = connection;
     this.#writer = options.random.id();
     this.clock = new StoreClock(options.clock, highestMark(connection.sql));
+    const row = connection.sql.mirror.get() as { value: string } | undefined;
+    this.mirror = row && parseMirrorInfo(row.value);
   }
 
   static async open(options: ConnectOptions): Promise<SqliteSession> {
@@ -104,11 +111,40 @@ export class SqliteSession {
   /** Reads, with the same retries as writes. */
   async read<T>(what: string, body: (sql: Statements, rows: Rows) => T): Promise<T> {
     await this.#usable();
+    if (this.#connection.frozen !== undefined) return this.#readFrozen(what, body);
     return withRetry(this.options, this.#describe(what), () => body(this.#connection.sql, this.#connection.rows));
+  }
+
+  /** read-only-file.V2 */
+  async #readFrozen<T>(what: string, body: (sql: Statements, rows: Rows) => T): Promise<T> {
+    for (;;) {
+      const { sql, rows, frozen } = this.#connection;
+      const outcome = await withRetry(this.options, this.#describe(what), () => ({ result: body(sql, rows) })).catch(
+        // In a file that changes meanwhile, SQLite may find what looks like damage.
+        (error: unknown) => ({ error }),
+      );
+      if (frozen === undefined || isUnchanged(frozen)) {
+        if ("error" in outcome) throw outcome.error;
+        return outcome.result;
+      }
+      await this.#usable();
+      if (this.#connection.frozen === frozen) {
+        const connection = await connectSqlite(this.options);
+        this.#connection.db.close();
+        this.#connection = connection;
+      }
+    }
   }
 
   /** sqlite-session.X1 to sqlite-session.X3. `body` may run more than once; its effects are committed once or not at all. */
   async transact<T>(what: string, body: (tx: SqliteTx) => T): Promise<T> {
+    this.refuseMirror(what);
+    // sqlite-connection.O4
+    if (this.options.readOnly === true)
+      throw new RepriseError(
+        "STORE_READ_ONLY",
+        `${this.#describe(what)}: this process opened the store to read. Open it to write.`,
+      );
     const start = this.options.clock.monotonic();
     for (let unknowns = 0; ;) {
       // Checked first: with nothing to wait for, a write starts in the caller's turn of the event loop.
@@ -130,6 +166,12 @@ export class SqliteSession {
       }
       await sleep(this.options, retryDelayMs(this.options));
     }
+  }
+
+  /** sqlite-session.X6. For writes that find nothing to do, too: a worker on a mirror must not wait for work. */
+  refuseMirror(what: string): void {
+    if (this.mirror === undefined || this.options.writesMirror === true) return;
+    throw mirrorRefusal(this.mirror, this.#describe(what));
   }
 
   /** Errors name the file. */

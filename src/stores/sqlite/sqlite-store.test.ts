@@ -250,7 +250,7 @@ test.each([
   ["an item that vanished", "delete from queue", "I16 no stuck run"],
   [
     "an unread message without a due turn",
-    "update runs set arrivals = 1; insert into inbox select min(run), 1, 'TimerFired', 'x', x'7b7d' from runs",
+    "update runs set arrivals = 1; insert into inbox (run, arrival, type, target, data) select min(run), 1, 'TimerFired', 'x', x'7b7d' from runs",
     "I16 no stuck run",
   ],
   ["a message that vanished", "update runs set arrivals = 1, turn_due = 1", "I23 inbound messages"],

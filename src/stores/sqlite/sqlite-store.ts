@@ -8,14 +8,19 @@
 import { resolve } from "node:path";
 import type { Clock, EpochMs, PayloadCodec, Random, Timers } from "../../base/index.ts";
 import type {
+  DiskSpace,
   HistoryBreak,
   InputsRequest,
+  MemoKeys,
   NodeInput,
   OnProgress,
   Outcome,
   OutcomeOf,
   Problem,
   Rekeyed,
+  DeleteOutcome,
+  Expired,
+  ExpireRequest,
   PruneOptions,
   RunHolder,
   RunNumber,
@@ -25,13 +30,18 @@ import type {
   TurnWrite,
   Write,
 } from "../../kernel/index.ts";
-import type { Rows } from "../rows/rows.ts";
+import type { Rows, RowSession } from "../rows/rows.ts";
 import { RowReads } from "../rules/row-reads.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import { apply, idleOutcome } from "../rules/apply.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
+import { freeSpace } from "./free-space.ts";
+import { deleteOneRun } from "../rules/delete-run.ts";
+import { expire } from "../rules/expire.ts";
+import { clearMemos, openMemoKeys } from "../rules/memo.ts";
 import { prune } from "../rules/prune.ts";
+import { deleteStartKeys } from "../rules/unused-keys.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
 import { readHolders } from "../rules/run-holders.ts";
@@ -47,6 +57,7 @@ import {
   type Reaped,
 } from "../rules/worker-leases.ts";
 import { rekeyFile } from "./rekey.ts";
+import { isUnchanged } from "./read-only-file.ts";
 import { rowSession, threadNumbers } from "./row-session.ts";
 import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
 import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
@@ -63,6 +74,10 @@ export interface SqliteStoreOptions {
   readonly random: Random;
   /** False: refuse a file with an older schema instead of migrating it. */
   readonly migrate?: boolean;
+  /** Open the file to read: nothing is created, migrated or written, and a write is refused. */
+  readonly readOnly?: boolean;
+  /** Create the folder of the file if it is missing. */
+  readonly mkdir?: boolean;
   /** Encodes and decodes payloads. */
   readonly codec?: PayloadCodec | undefined;
   /** Open the file without the codec its payloads were written with. Payloads can then be neither read nor written. */
@@ -82,7 +97,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     ...options,
     path: options.path === MEMORY ? MEMORY : resolve(options.path),
     durability: options.durability ?? "full",
-    migrate: options.migrate ?? true,
+    migrate: options.readOnly === true ? false : (options.migrate ?? true),
   });
   return new SqliteStore(session);
 }
@@ -91,12 +106,14 @@ const KIND = "sqlite";
 const ENTRY_TIME = ["at"] as const;
 
 export class SqliteStore extends RowReads implements Store, ThreadStore {
+  readonly isReadOnly: boolean;
   readonly #session: SqliteSession;
   #dataVersion: number;
 
   constructor(session: SqliteSession) {
     super();
     this.#session = session;
+    this.isReadOnly = session.options.readOnly === true;
     this.#dataVersion = this.#readDataVersion();
   }
 
@@ -109,6 +126,10 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
   }
 
   readonly kind = KIND;
+
+  get mirrorOf(): string | undefined {
+    return this.#session.mirror?.name;
+  }
 
   get "~threads"(): Threads {
     return new RowThreads(rowSession(this.#session), threadNumbers);
@@ -123,6 +144,7 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
 
   async #write(writes: readonly Write[]): Promise<readonly Outcome[]> {
     if (writes.length === 0) return [];
+    this.#session.refuseMirror("Committing");
     if (writes.every(isPoll)) {
       const idle = await this.#pollWithoutTransaction(writes);
       if (idle !== undefined) return idle;
@@ -186,6 +208,7 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
   }
 
   async reap(self: number): Promise<Reaped> {
+    this.#session.refuseMirror("Reaping");
     const idle = await this.#session.read("Reaping", (_, rows) => {
       this.#session.catchUp();
       return hasNothingToReap(rows, this.now(), self);
@@ -206,6 +229,9 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
   }
 
   pollChanges(): boolean {
+    const { frozen } = this.#session.connection;
+    // The next read opens the file again.
+    if (frozen !== undefined) return !isUnchanged(frozen);
     let version: number;
     try {
       version = this.#readDataVersion();
@@ -225,15 +251,49 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
-    return prune(rowSession(this.#session), endedBefore, options, () => yieldToEventLoop(this.#session.options));
+    return prune(this.#toWrite("Pruning"), endedBefore, options, this.#pause);
   }
+
+  deleteRun(id: string): Promise<DeleteOutcome> {
+    return deleteOneRun(this.#toWrite("Deleting a run"), id, this.#pause);
+  }
+
+  expire(request: ExpireRequest): Promise<Expired> {
+    return expire(this.#toWrite("Expiring runs"), request, this.#pause);
+  }
+
+  async openMemoKeys(): Promise<MemoKeys> {
+    const cipher = await this.#session.read("Opening the memo", () => this.#session.connection.cipher);
+    return openMemoKeys(rowSession(this.#session), cipher, this.#session.options.random);
+  }
+
+  clearMemos(keys: readonly string[] | "all"): Promise<number> {
+    return clearMemos(rowSession(this.#session), keys);
+  }
+
+  deleteUnusedKeys(definition: string): Promise<void> {
+    return deleteStartKeys(this.#toWrite("Deleting start keys"), definition, this.#pause);
+  }
+
+  /** For work that first looks whether there is anything to do. */
+  #toWrite(what: string): RowSession {
+    this.#session.refuseMirror(what);
+    return rowSession(this.#session);
+  }
+
+  readonly #pause = (): Promise<void> => yieldToEventLoop(this.#session.options);
 
   backup(path: string, onProgress?: OnProgress): Promise<void> {
     return backUp(this.#session, path, onProgress);
   }
 
   rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
+    this.#session.refuseMirror("Rekeying");
     return rekeyFile(this.#session, onProgress);
+  }
+
+  readDiskSpace(): Promise<DiskSpace | undefined> {
+    return freeSpace(this.#session.options.path);
   }
 
   info(): Promise<StoreInfo> {

@@ -3,6 +3,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { INCARNATION_KEY } from "../../kernel/index.ts";
+import { MIRROR_KEY } from "./mirror-info.ts";
 import { preparedFrom, type Prepared } from "./prepared-statements.ts";
 
 const SQL = {
@@ -16,7 +17,10 @@ const SQL = {
   addWriter: "insert into writers (writer, batch, mark) values (?, ?, ?)",
   stamp: `update writers set batch = ?2, mark = ?3 where writer = ?1 and batch = ?4
     and (select value from meta where key = '${INCARNATION_KEY}') is ?5`,
+  mirror: `select value from meta where key = '${MIRROR_KEY}'`,
   incarnation: `select value from meta where key = '${INCARNATION_KEY}'`,
+  meta: "select value from meta where key = ?",
+  deleteMeta: "delete from meta where key = ?",
   putMeta: "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
   writer: "select batch from writers where writer = ?",
   highestMark: "select max(mark) as mark from writers",

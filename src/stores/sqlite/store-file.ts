@@ -1,8 +1,18 @@
 // Store file: creates the file of a store, reads its header, and detects that the file was replaced.
 
-import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, statfsSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
 import { dirname } from "node:path";
-import { RepriseError } from "../../base/index.ts";
+import { RepriseError, shellWord } from "../../base/index.ts";
 
 export const MEMORY = ":memory:";
 
@@ -20,11 +30,15 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x0bd00bd0, "Lustre"],
 ]);
 
-/** Creates the folder and an empty file when they are missing. Only their owner can read them. */
-export function prepareFile(path: string): void {
+/**
+ * Creates an empty file when it is missing, and its folder only if the caller asks for it: with a wrong path, a process would
+ * work on a new, empty store, and nothing would say so. Only their owner can read them.
+ */
+export function prepareFile(path: string, mkdir: boolean): void {
   const folder = dirname(path);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (mkdir) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    else if (!existsSync(folder)) throw noFolder(folder, path);
     refuseNetwork(folder, path);
     closeSync(openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600));
   } catch (error) {
@@ -39,6 +53,14 @@ export function prepareFile(path: string): void {
       },
     );
   }
+}
+
+function noFolder(folder: string, path: string): RepriseError {
+  return new RepriseError(
+    "STORE_FOLDER_MISSING",
+    `Cannot create ${path}: there is no folder ${folder}. Check the path. To create the folder, run \`mkdir -p ${shellWord(folder)}\`, or add ?mkdir=1 to the store URL.`,
+    { details: { path, folder } },
+  );
 }
 
 export function refuseNetwork(folder: string, path: string, type: number = statfsSync(folder).type): void {

@@ -90,7 +90,7 @@ export const beforeStartCases: readonly StoreCase[] = [
       ["committed", "duplicate"],
     );
     await startRun(store, "order-1");
-    assert.deepEqual(await store.write([once]), [{ status: "duplicate" }]);
+    assert.deepEqual(await store.write([once]), [{ status: "duplicate", settled: "1" }]);
   }),
 
   storeCase("a message without beforeStart is refused when there is no run, and nothing is written", async (store) => {

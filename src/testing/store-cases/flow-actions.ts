@@ -15,11 +15,13 @@ import {
   type NodeFence,
   type NodeItem,
   type RunNumber,
+  type SpreadPortion,
   type Store,
 } from "../../kernel/index.ts";
 import { claimItems, getRun, startHeld, type HeldTurn } from "./store-actions.ts";
 
 export const ROUTE = nodeRoute("import", 1);
+export const MAIL_ROUTE = nodeRoute("import", 1, "mail");
 export const FLOW: Partial<NewRun> = { definition: "import", kind: "flow" };
 export const NODE: NodeItem = { name: ROUTE, priority: 0 };
 
@@ -133,6 +135,23 @@ export function spreadOf(required: number, window: number, perEntry = 1_000, cla
     claims,
   };
   return { entries, spread } as const;
+}
+
+/** The node that queues the next portion of `saved`. */
+export const MORE = { item: "saved[more]", node: NODE } as const;
+
+/** The next items of `saved` in queue `mail`, one per letter, with the letter as key; a space: no key. */
+export function portionOf(letters: string): SpreadPortion {
+  const node = { name: MAIL_ROUTE, priority: 0, slot: { queue: "mail" } };
+  return { keys: letters.split("").map((key) => (key === " " ? null : key)), node, next: MORE };
+}
+
+/** The completion of `saved[more]`. */
+export function completedPortion(
+  { run, item, token }: Pick<ClaimedItem, "run" | "item" | "token">,
+  letters: string,
+): CompleteWrite {
+  return completeWrite(run, { item, token }, { portion: { barrier: "saved", ...portionOf(letters) } });
 }
 
 /** The completion of item `saved[index]`, which queues the next one. */

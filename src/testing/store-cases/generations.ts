@@ -32,7 +32,7 @@ function next(overrides: Partial<NextGeneration> = {}): NextGeneration {
 }
 
 /** Ends the held generation and starts the next. */
-async function goOn(
+export async function goOn(
   store: Store,
   held: HeldTurn,
   overrides?: Partial<NextGeneration>,
@@ -69,7 +69,7 @@ export const generationCases: readonly StoreCase[] = [
     assert.deepEqual([before?.run, before?.status, before?.unread], [held.run, "continued", 0]);
     assert.equal(await store.findRun("order-1", 2), undefined);
     assert.deepEqual(
-      (await store.listRuns({ tag: "vip", limit: 5 })).map(({ run }) => run),
+      (await store.listRuns({ tags: ["vip"], limit: 5 })).map(({ run }) => run),
       [record.run, held.run],
     );
   }),

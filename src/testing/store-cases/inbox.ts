@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Write } from "../../kernel/index.ts";
+import type { MessageWrite, Write } from "../../kernel/index.ts";
 import {
   heldAfter,
   claimTurns,
@@ -19,6 +19,7 @@ import {
   turnWrite,
   WAITS,
   WAITS_AGAIN,
+  type EntryParts,
 } from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
@@ -151,8 +152,20 @@ export const inboxCases: readonly StoreCase[] = [
       read: 1,
       then: "release",
     });
-    assert.deepEqual(await store.write([once]), [{ status: "duplicate" }]);
+    assert.equal((await store.write([once]))[0].status, "duplicate");
     assert.deepEqual(await store.readInbox(held.run, 0), []);
+  }),
+
+  storeCase("the refusal of a second settlement has the first one, before and after it was read", async (store) => {
+    const worker = await registerWorker(store);
+    await startWaiting(store, worker, "order-1");
+    const settle = (data: string): MessageWrite => ({ ...message("order-1", resolved(data)), once: true });
+    const refused = { status: "duplicate", settled: '{"value":1}' };
+    assert.equal((await store.write([settle('{"value":1}')]))[0].status, "committed");
+    assert.deepEqual(await store.write([settle('{"value":2}')]), [refused]);
+    const entries: readonly EntryParts[] = [["PromiseResolved", "Promise(0)"], WAITS_AGAIN];
+    await commitTurn(store, await takeTurn(store, worker), { entries, read: 1, then: "release" });
+    assert.deepEqual(await store.write([settle('{"value":2}')]), [refused]);
   }),
 
   storeCase("of concurrent messages to a target that accepts one, one is stored", async (store) => {

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
-import { systemTimers } from "../../base/index.ts";
+import { encode, systemTimers } from "../../base/index.ts";
 import type { RunFilter, Store } from "../../kernel/index.ts";
+import { commit, completed, endParts, startWithNodes, takeNodes } from "./flow-actions.ts";
+import { goOn } from "./generations.ts";
+import { startChild } from "./maintenance.ts";
 import {
   commitTurn,
+  COMPLETES,
+  getRun,
+  type HeldTurn,
   registerWorker,
   send,
   startEnded,
@@ -12,6 +18,8 @@ import {
   startWrite,
 } from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
+
+const DAY = 86_400_000;
 
 async function listIds(store: Store, filter: Partial<RunFilter> = {}): Promise<readonly string[]> {
   return (await store.listRuns({ limit: 100, ...filter })).map((record) => record.id);
@@ -39,9 +47,9 @@ export const listCases: readonly StoreCase[] = [
     assert.deepEqual(await listIds(store, { definition: "Refund" }), []);
     assert.deepEqual(await listIds(store, { statuses: ["completed", "failed"] }), ["failed", "completed"]);
     assert.deepEqual(await listIds(store, { statuses: ["queued"] }), ["other", "queued"]);
-    assert.deepEqual(await listIds(store, { tag: "vip" }), ["other", "failed", "queued"]);
-    assert.deepEqual(await listIds(store, { tag: "vi" }), []);
-    assert.deepEqual(await listIds(store, { tag: "vip", definition: "checkout", statuses: ["failed"] }), ["failed"]);
+    assert.deepEqual(await listIds(store, { tags: ["vip"] }), ["other", "failed", "queued"]);
+    assert.deepEqual(await listIds(store, { tags: ["vi"] }), []);
+    assert.deepEqual(await listIds(store, { tags: ["vip"], definition: "checkout", statuses: ["failed"] }), ["failed"]);
   }),
 
   storeCase("a list holds the runs of one kind", async (store) => {
@@ -51,15 +59,118 @@ export const listCases: readonly StoreCase[] = [
     assert.deepEqual(await listIds(store, { kind: "graph" }), ["c", "a"]);
     assert.deepEqual(await listIds(store, { kind: "workflow" }), ["b"]);
     assert.deepEqual(await listIds(store, { kind: "flow" }), []);
-    assert.deepEqual(await listIds(store, { kind: "graph", tag: "vip", statuses: ["queued"] }), ["a"]);
+    assert.deepEqual(await listIds(store, { kind: "graph", tags: ["vip"], statuses: ["queued"] }), ["a"]);
     assert.deepEqual(await listIds(store, { kind: "graph", definition: "agent" }), ["c"]);
   }),
 
   storeCase("tags are matched as a whole, with any characters", async (store) => {
     const tags = ['a"b', "a,b", "%", "_", "a", "A", "ä", "[]", "\\"];
     for (const [n, tag] of tags.entries()) await startRun(store, `run-${n}`, { tags: [tag] });
-    for (const [n, tag] of tags.entries()) assert.deepEqual(await listIds(store, { tag }), [`run-${n}`], `tag ${tag}`);
+    for (const [n, tag] of tags.entries())
+      assert.deepEqual(await listIds(store, { tags: [tag] }), [`run-${n}`], `tag ${tag}`);
     assert.deepEqual((await store.findRun("run-0"))?.tags, ['a"b']);
+  }),
+
+  storeCase("a list holds the runs that have all of several tags", async (store) => {
+    await startRun(store, "both", { tags: ["eu", "vip"] });
+    for (const id of ["a", "b", "c"]) await startRun(store, id, { tags: ["eu"] });
+    await startRun(store, "other", { tags: ["vip"] });
+    await startRun(store, "more", { tags: ["x", "vip", "eu"], definition: "refund" });
+    for (const tags of [
+      ["eu", "vip"],
+      ["vip", "eu"],
+    ]) {
+      assert.deepEqual(await listIds(store, { tags }), ["more", "both"]);
+      assert.deepEqual(await listIds(store, { tags, definition: "refund" }), ["more"]);
+      assert.deepEqual(await listIds(store, { tags, limit: 1 }), ["more"]);
+    }
+    assert.deepEqual(await listIds(store, { tags: ["eu", "no"] }), []);
+    assert.deepEqual(await listIds(store, { tags: [] }), ["more", "other", "c", "b", "a", "both"]);
+  }),
+
+  storeCase("a list holds the runs that were created or ended in a period", async (store, t) => {
+    const worker = await registerWorker(store);
+    const times: number[] = [];
+    for (const id of ["a", "b", "c"]) {
+      times.push(store.now());
+      await startRun(store, `${id} live`);
+      const held = await startHeld(store, worker, `${id} ended`, { tags: ["x"] });
+      t.clock.advance(1_000);
+      await commitTurn(store, held, COMPLETES);
+      t.clock.advance(DAY);
+    }
+    const [a = 0, b = 0, c = 0] = times;
+    assert.deepEqual(await listIds(store, { createdAfter: b }), ["c ended", "c live", "b ended", "b live"]);
+    assert.deepEqual(await listIds(store, { createdAfter: b + 1, tags: ["x"] }), ["c ended"]);
+    assert.deepEqual(await listIds(store, { createdBefore: b }), ["a ended", "a live"]);
+    assert.deepEqual(await listIds(store, { createdAfter: b, createdBefore: c }), ["b ended", "b live"]);
+    assert.deepEqual(await listIds(store, { endedAfter: b + 1_000 }), ["c ended", "b ended"]);
+    assert.deepEqual(await listIds(store, { endedBefore: b + 1_000 }), ["a ended"]);
+    assert.deepEqual(await listIds(store, { endedAfter: a + 1_001, endedBefore: c }), ["b ended"]);
+    assert.deepEqual(await listIds(store, { endedAfter: a, createdAfter: c, definition: "checkout" }), ["c ended"]);
+  }),
+
+  storeCase("a list holds the runs whose id contains a text", async (store) => {
+    for (const id of ["order-17", "order-7", "Order-7", "%", "a_b", "äöü-7"])
+      await startRun(store, id, { tags: ["x"] });
+    assert.deepEqual(await listIds(store, { idContains: "order-7" }), ["order-7"]);
+    assert.deepEqual(await listIds(store, { idContains: "-7" }), ["äöü-7", "Order-7", "order-7"]);
+    assert.deepEqual(await listIds(store, { idContains: "7", limit: 2 }), ["äöü-7", "Order-7"]);
+    assert.deepEqual(await listIds(store, { idContains: "%" }), ["%"]);
+    assert.deepEqual(await listIds(store, { idContains: "_", tags: ["x"] }), ["a_b"]);
+    assert.deepEqual(await listIds(store, { idContains: "öü" }), ["äöü-7"]);
+  }),
+
+  storeCase("a list holds the children of all generations of a run, and no others", async (store) => {
+    const worker = await registerWorker(store);
+    const first = await startHeld(store, worker, "parent");
+    const [parent, child] = await startChild(store, worker, first, "first");
+    await startChild(store, worker, child, "grandchild");
+    await goOn(store, parent, { claim: { worker, token: "next" } });
+    const { run, head, chain } = await getRun(store, "parent");
+    await startChild(store, worker, { run, id: "parent", token: "next", head, chain, read: 0, inbox: [] }, "second");
+    await startRun(store, "other");
+    assert.deepEqual(await listIds(store, { parent: "parent" }), ["second", "first"]);
+    assert.deepEqual(await listIds(store, { parent: "first" }), ["grandchild"]);
+    assert.deepEqual(await listIds(store, { parent: "parent", limit: 1 }), ["second"]);
+    assert.deepEqual(await listIds(store, { parent: "parent", idContains: "fir" }), ["first"]);
+    assert.deepEqual(await listIds(store, { parent: "other" }), []);
+    assert.deepEqual(await listIds(store, { parent: "no such run" }), []);
+  }),
+
+  storeCase("a failed run has the code of its error, otherwise its name, until it is retried", async (store) => {
+    const worker = await registerWorker(store);
+    const fail = async (id: string, error: unknown): Promise<HeldTurn> =>
+      commitTurn(store, await startHeld(store, worker, id), {
+        entries: [["RunFailed", "", encode({ error })]],
+        then: "failed",
+      });
+    await fail("code", Object.assign(new Error("declined"), { code: "CARD_DECLINED" }));
+    const named = await fail("name", new TypeError("no"));
+    await fail("text", "thrown text");
+    await fail("long", Object.assign(new Error("long"), { code: "é".repeat(500) }));
+    await startEnded(store, worker, "completed");
+    assert.deepEqual((await getRun(store, "code")).errorCode, "CARD_DECLINED");
+    assert.deepEqual((await getRun(store, "name")).errorCode, "TypeError");
+    assert.deepEqual((await getRun(store, "text")).errorCode, undefined);
+    assert.deepEqual((await getRun(store, "completed")).errorCode, undefined);
+    assert.deepEqual((await getRun(store, "long")).errorCode, "é".repeat(200));
+    assert.deepEqual(await listIds(store, { errorCode: "CARD_DECLINED" }), ["code"]);
+    assert.deepEqual(await listIds(store, { errorCode: "TypeError", statuses: ["failed"] }), ["name"]);
+    assert.deepEqual(await listIds(store, { errorCode: "typeerror" }), []);
+    const { run, head } = named;
+    const data = `{"commands":0,"from":${head}}`;
+    await store.write([{ write: "retry", run, head, data, items: [], children: [], answers: [] }]);
+    assert.deepEqual((await getRun(store, "name")).errorCode, undefined);
+  }),
+
+  storeCase("a flow that fails has the code of its error", async (store) => {
+    const worker = await registerWorker(store);
+    await startWithNodes(store, worker, "import-1", "x");
+    const [x] = await takeNodes(store, worker, "x");
+    const data = encode({ error: Object.assign(new Error("full"), { code: "ENOSPC" }) });
+    await commit(store, completed(x, [], endParts("failed", [{ type: "RunFailed", command: "", data }])));
+    assert.deepEqual((await getRun(store, "import-1")).errorCode, "ENOSPC");
   }),
 
   storeCase("paging stays stable while runs are added", async (store) => {
@@ -77,8 +188,8 @@ export const listCases: readonly StoreCase[] = [
       before = { before: last.run };
       await startRun(store, `late-${page}`);
     }
-    for (const [, record] of (await store.listRuns({ limit: 2, tag: "even" })).entries()) {
-      even.push(record.id, ...(await listIds(store, { limit: 1, tag: "even", before: record.run })));
+    for (const [, record] of (await store.listRuns({ limit: 2, tags: ["even"] })).entries()) {
+      even.push(record.id, ...(await listIds(store, { limit: 1, tags: ["even"], before: record.run })));
     }
     assert.deepEqual(
       seen,

@@ -27,7 +27,7 @@ import { storeCase, type StoreCase } from "./store-case.ts";
 const HOUR = 3_600_000;
 
 /** Starts a child that is leased to the parent's worker. Returns both held turns. */
-async function startChild(
+export async function startChild(
   store: Store,
   worker: number,
   parent: HeldTurn,

@@ -53,7 +53,9 @@ export const startCases: readonly StoreCase[] = [
       read: 0,
       unread: 0,
       createdAt: store.now(),
+      lostTurns: 0,
       endedAt: undefined,
+      errorCode: undefined,
       runtime: "node 24",
       evidence: undefined,
     });

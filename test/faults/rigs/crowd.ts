@@ -1,6 +1,7 @@
 // Crowd. ACC 45: runs that wait for each other, in both directions, on four workers. ACC 46: one busy run beside ordinary ones.
 
 import { hither, steps, thither } from "../definitions.ts";
+import { findEarlyAnswers } from "../early-answers.ts";
 import { Fleet } from "../fleet.ts";
 import type { Rig } from "../rig.ts";
 import { ALL, openStore, openSubject } from "../subject.ts";
@@ -43,19 +44,12 @@ export const crossed: Rig = {
     const store = await openStore(subject);
     for (const { invariant, message } of await store.check()) world.tally.broken(`${invariant}: ${message}`);
     for (const { id, expected } of begun) await checkRun(store, id, expected, world.tally);
-    // No parent gets a result before its child has ended.
-    const all = await store.listRuns({ limit: 100_000 });
-    world.tally.add("runs", all.length);
-    const endOf = new Map<string, number>();
-    for (const { id, run, head } of all) endOf.set(id, (await store.readJournal(run, head - 1, 1))[0]?.at ?? Infinity);
-    for (const { id, run } of all) {
-      for (const { type, at, command } of await store.readJournal(run, 0)) {
-        if (type !== "ChildWorkflowCompleted") continue;
-        const children = all.filter((each) => each.id.startsWith(`${id}/`) || each.id.startsWith(`${id}.`));
-        if (children.length > 0 && children.every((child) => endOf.get(child.id)! > at))
-          world.tally.broken(`${command} of ${id} was answered early`);
-      }
-    }
+    const { answers, problems } = await findEarlyAnswers(store);
+    for (const problem of problems) world.tally.broken(problem);
+    // Each run but the last of a chain has the answer of one child.
+    if (answers !== begun.length * DEPTH)
+      world.tally.broken(`${answers} children answered, not ${begun.length * DEPTH}`);
+    world.tally.add("answers of children", answers);
     world.tally.add("acknowledged", begun.length);
     await store.close();
   },
@@ -63,6 +57,13 @@ export const crossed: Rig = {
 
 const ORDINARY = 200;
 const FEEDERS = 20;
+/**
+ * How much longer the median ordinary run may take beside a hot run (ACC 46). Workers that serve runs in turn need 1.0 to 1.9 times
+ * as long, on two cores; a worker that prefers the run it has just served needs as long as the hot run.
+ */
+const MOST_SLOWDOWN = 3;
+/** On a busy machine one measurement says little: the least slowdown counts. */
+const MEASUREMENTS = 3;
 
 export const hotRun: Rig = {
   name: "hot-run",
@@ -87,16 +88,29 @@ export const hotRun: Rig = {
           }
         };
         await Promise.all(Array.from({ length: FEEDERS }, (_, feeder) => feed(feeder)));
+        world.tally.add("acknowledged", ORDINARY);
         return times.toSorted((a, b) => a - b)[ORDINARY / 2]!;
       };
+      const measure = async (attempt: number): Promise<number> => {
+        const alone = await ordinary(`alone-${attempt}`);
+        const hot = await client.start(steps, 1_000_000, { id: `hot-${round}-${attempt}` });
+        const beside = await ordinary(`beside-${attempt}`);
+        const { entries, status } = await hot.info();
+        if (status !== "running" || entries < ORDINARY / FEEDERS)
+          world.tally.broken(`the hot run is ${status} after ${entries} entries, so nothing ran beside it`);
+        world.tally.add("steps of the hot run meanwhile", entries);
+        await hot.terminate();
+        return beside / alone;
+      };
       await ordinary("warm");
-      const alone = await ordinary("alone");
-      const hot = await client.start(steps, 1_000_000, { id: `hot-${round}` });
-      const beside = await ordinary("beside");
-      world.tally.note("p50 beside a hot run, against alone", (beside / alone).toFixed(2));
-      world.tally.add("steps of the hot run meanwhile", (await hot.info()).entries);
-      await hot.terminate();
-      world.tally.add("acknowledged", 3 * ORDINARY);
+      let least = Number.POSITIVE_INFINITY;
+      for (let attempt = 0; attempt < MEASUREMENTS && least > MOST_SLOWDOWN; attempt += 1)
+        least = Math.min(least, await measure(attempt));
+      world.tally.note("p50 beside a hot run, against alone", least.toFixed(2));
+      if (least > MOST_SLOWDOWN)
+        world.tally.broken(
+          `ordinary runs took ${least.toFixed(1)} times as long beside a hot run, at most ${MOST_SLOWDOWN}`,
+        );
     }
   },
 };

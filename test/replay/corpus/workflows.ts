@@ -124,12 +124,40 @@ const renamedAfter = workflow("renamed", async (ctx) => {
   return ctx.task(ship, { cents: 1 });
 });
 
+/** Canceled tasks, one of them with an undo, and timers with ids. */
+const selective = workflow("selective", async (ctx) => {
+  const outcomes: unknown[] = [];
+  const messageOf = (work: Promise<unknown>): Promise<unknown> => work.catch((error: Error) => error.message);
+  for (const place of ["near", "far away"]) {
+    const limit = ctx.sleepUntil(new Date(ctx.now().getTime() + 5_000), { id: "limit" });
+    const one = ctx.task(measure, place);
+    const two = ctx.task(charge, { cents: place.length }, { undo: async ({ paid }) => paid });
+    await Promise.race([one, ctx.sleep(1_000, { id: `tick ${place}` })]);
+    one.cancel(`${place} is late`);
+    two.cancel();
+    limit.cancel();
+    outcomes.push(await messageOf(one), await messageOf(two));
+  }
+  return outcomes;
+});
+
 const loop = (times: number): Definition =>
   workflow("loop", async (ctx) => {
     let sum = 0;
     for (let turn = 0; turn < times; turn += 1) sum += await ctx.task(measure, "x".repeat(turn));
     return sum;
   });
+
+const approvals = workflow("approvals", { ports: { go: promise<number>() } }, async (ctx) => {
+  const asked = ["ann", "bob"].map((key) => ctx.promise("go", { key, timeout: "1 hour", show: key }));
+  const answers = await Promise.all(asked);
+  const sent = await Promise.allSettled([
+    ctx.resolve(early, "other-1", "reply", 7, { by: "corpus", reason: "kept" }),
+    ctx.reject(early, "other-2", "reply", new RangeError("no")),
+    ctx.resolve(early, "other-3", "reply", 8, { key: "ann" }),
+  ]);
+  return { answers, sent: sent.map(({ status }) => status) };
+});
 
 const VALUES = new Map<unknown, unknown>([
   ["date", new Date(0)],
@@ -153,5 +181,7 @@ export const SPECIMENS: Readonly<Record<string, Specimen>> = {
   cancelled: { definition: cancellable, seed: 11, cancelled: true },
   early: { definition: early, seed: 12 },
   renamed: { definition: renamedAfter, recordedBy: renamedBefore, seed: 13 },
+  selective: { definition: selective, seed: 16 },
   shortened: { definition: loop(2), recordedBy: loop(3), seed: 14 },
+  approvals: { definition: approvals, seed: 16 },
 };

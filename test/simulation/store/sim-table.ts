@@ -125,6 +125,8 @@ export function matches(row: SimRow, where: readonly Condition[]): boolean {
         return value !== null;
       case "in":
         return value !== null && (condition.values as readonly WireValue[]).includes(value);
+      case "contains":
+        return value !== null && String(value).includes(condition.value);
       default: {
         if (value === null || condition.value === null) return false; // T2
         const order = compareValues(value, condition.value);

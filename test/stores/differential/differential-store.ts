@@ -30,6 +30,7 @@ import {
   renewLease,
 } from "../../../src/stores/rules/worker-leases.ts";
 import { readHolders } from "../../../src/stores/rules/run-holders.ts";
+import { countChildren, readQueueUse, readRunWork } from "../../../src/stores/rules/run-work.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
 import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
 import type { Rows } from "../../../src/stores/rows/rows.ts";
@@ -63,6 +64,10 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: 
   listQueues: (rows, _now, upTo?: number) => listQueues(rows, upTo ?? Number.MAX_SAFE_INTEGER),
   readBacklog: (rows, _now, upTo?: number) => readBacklog(rows, upTo ?? Number.MAX_SAFE_INTEGER),
   readHeld: (rows, _now, worker: number) => readHeld(rows, worker),
+  readRunWork: (rows, _now, run: number) => readRunWork(rows, run),
+  countChildren: (rows, _now, run: number) => countChildren(rows, run),
+  readQueueUse: (rows, now, kind: "task" | "start", queue: string, key?: string) =>
+    readQueueUse(rows, now, kind, queue, key),
   readHolders: (rows, _now, runs: readonly number[]) =>
     readHolders(rows, runs, (run, seq) => rows.get("journal", [run, seq], ["at"])?.at),
 };

@@ -12,11 +12,13 @@ import {
   type Entry,
   type EntryType,
   type QueueSlot,
+  type NewChunk,
   type NewItem,
   type NewRun,
   type Outcome,
   type QueueLimits,
   type ScheduleRecord,
+  type SpreadPortion,
   type StartWrite,
   type Store,
   type TurnWrite,
@@ -25,9 +27,11 @@ import {
 import {
   arrival,
   completed,
+  completeWrite,
   done,
   endParts,
   FLOW,
+  MORE,
   NODE,
   ROUTE,
   RUN_COMPLETED,
@@ -60,6 +64,7 @@ interface Planned {
 const IDS = 14;
 const QUEUES = ["mail", "print"];
 const STREAMS = ["log", "out"];
+const STEPS = ["Operation(0)", "Node(1.0)", "Node(1.0)#0/Operation(0)", "Node(1.0)#1/Operation(0)"];
 const DESTINATIONS = ["erp", "post"];
 
 export class RandomWrites {
@@ -234,11 +239,13 @@ export class RandomWrites {
     const mine = this.#items.filter(({ run, kind }) => run === held.run && kind === "task");
     const finished = draw(3) === 0 ? mine.slice(0, 1 + draw(2)) : [];
     for (const { item } of finished) says.push(["TaskCompleted", item]);
-    const emits = Array.from({ length: draw(4) === 0 ? draw(4) : 0 }, (_, n) => ({
-      stream: this.#pick(STREAMS)!,
-      number: draw(4) === 0 ? undefined : n,
-      data: `"${this.#count++}"`,
-    }));
+    const emits = Array.from({ length: draw(4) === 0 ? draw(4) : 0 }, (_, n): NewChunk => {
+      const from = { step: this.#pick(STEPS)!, execution: 1 + draw(3) };
+      if (draw(4) === 0) return { reset: true, ...from, ...(draw(2) === 0 && { attempt: `${from.step}#1/` }) };
+      const isCode = draw(2) === 0;
+      const text = { stream: this.#pick(STREAMS)!, data: `"${this.#count++}"` };
+      return isCode ? { ...text, number: n } : { ...text, number: undefined, ...from };
+    });
     const sends = Array.from({ length: draw(5) === 0 ? 1 + draw(2) : 0 }, () => {
       says.push(["MessageSent", `Message(${held.commands++})`]);
       return { seq: held.head + says.length, destination: this.#pick(DESTINATIONS)! };
@@ -276,6 +283,8 @@ export class RandomWrites {
       chunks: emits,
       outgoing: sends,
       ...(checkpoints && { checkpoints }),
+      // Not drawn: saved seeds stay what they are.
+      ...(held.head % 3 === 0 && { runtime: `later ${held.head % 4}` }),
       then,
       ...(then === "continued" && {
         next: {
@@ -365,7 +374,7 @@ export class RandomWrites {
     const parts = isOver
       ? endParts("completed", [RUN_COMPLETED])
       : draw(3) === 0
-        ? spreadOf(draw(5), 2, 2)
+        ? this.#spread()
         : { entries: [done("turn")] };
     const arrivals = isOver ? [] : ["a", "b", "c"].slice(draw(3)).map((node) => this.#arrivalAt(node, "input"));
     const write: Write = {
@@ -375,6 +384,20 @@ export class RandomWrites {
       ...(isOver && { cancel: "{}" }),
     };
     return { write, then: () => this.#held.delete(held.run) };
+  }
+
+  /** Half of them with keys, queued in portions. */
+  #spread() {
+    const draw = this.#draw;
+    const made = spreadOf(draw(5), 2, 2);
+    if (draw(2) === 0) return made;
+    return { ...made, spread: { ...made.spread, portion: this.#portion(Math.min(2, made.spread.required)) } };
+  }
+
+  #portion(items: number): SpreadPortion {
+    const draw = this.#draw;
+    const keys = Array.from({ length: items }, () => (draw(5) === 0 ? null : `k${draw(3)}`));
+    return { keys, node: { ...NODE, slot: this.#line() }, next: MORE };
   }
 
   #arrivalAt(node: string, edge: string) {
@@ -416,6 +439,7 @@ export class RandomWrites {
           attempt: item.attempt + 1,
           ...later,
           ...(draw(2) === 0 && { failures: "[1]" }),
+          ...(kind === "node" && draw(2) === 0 && { into: { name: NODE.name, slot: this.#line() } }),
         },
       };
     }
@@ -424,6 +448,9 @@ export class RandomWrites {
         write: { write: "end-item", ...fence, arrival: { type: "TaskCompleted", target: item.item, data: "1" } },
       };
     if (draw(12) === 0) return { write: { write: "stop", ...fence, status: "blocked", evidence: '{"why":1}' } };
+    // The last item may be the only one that is left.
+    if (item.item === MORE.item)
+      return { write: completeWrite(run, fence, { portion: { barrier: "saved", ...this.#portion(1) } }) };
     const index = /\[(\d+)\]$/.exec(item.item);
     if (index !== null)
       return {
@@ -488,6 +515,15 @@ export class RandomWrites {
         ...(draw(3) === 0 && { reopened: ["signal1"] }),
       },
       {
+        write: "migrate",
+        run: held?.run ?? 1,
+        head: held?.head ?? 1,
+        chain: held?.chain ?? "none",
+        version: 1 + draw(2),
+        data: '{"from":1,"to":2}',
+        routes: ["import\n1", "import\n2"],
+      },
+      {
         write: "stop",
         run: held?.run ?? 1,
         token: held?.token ?? "none",
@@ -503,6 +539,11 @@ export class RandomWrites {
     const from = this.#pick(this.#checkpoints);
     if (from === undefined) return undefined;
     const key = `key${this.#count++}`;
+    if (this.#draw(4) === 0) {
+      const seq = this.#draw(3);
+      const origin = { run: from.run, seq, mark: seq === 0 ? undefined : this.#draw(3) };
+      return { write: { write: "fork", run: { ...this.#newRun(this.#newId()) }, origin, settled: [] } };
+    }
     const origin = this.#draw(5) === 0 ? { ...from, key: "other" } : from;
     const checkpoint = { step: from.step, key, label: undefined, state: '{"s":1}' };
     return {
@@ -510,9 +551,8 @@ export class RandomWrites {
         write: "fork",
         run: { ...this.#newRun(this.#newId()) },
         origin,
-        data: '{"fork":1}',
-        checkpoint,
-        settled: ["signal0"],
+        step: { data: '{"fork":1}', checkpoint },
+        settled: [{ target: "signal0", data: "{}" }],
       },
     };
   }

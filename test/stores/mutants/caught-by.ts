@@ -10,6 +10,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a rejected commit sends no message",
     "the token of one run is void for another",
     "rejected writes of a batch do not affect the others",
+    "a rejected commit adds no runtime",
   ],
   "the token of an item is not checked": ["an item ends once: afterwards its token and every other token is void"],
   "finished items do not fence the commit": [
@@ -193,6 +194,27 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a retried run forgets its dedup ids": [
     "a retried run keeps the dedup ids of its messages and its settled ports, except those that are reopened",
   ],
+  "a migration keeps the version": [
+    "a migrated run has the new version and a due turn, and its journal continues with RunMigrated",
+    "a run that waits for room in its queue is migrated with its place, and starts with the new version",
+    "the queued nodes of a migrated flow wait for the new version, and the leases of running ones are void",
+  ],
+  "a migration checks neither head nor chain": ["a run that has moved on, has ended or does not exist is not migrated"],
+  "a migration leaves the turn to its holder": [
+    "a migration revokes the turn: the holder's next commit is rejected, and the turn counts as returned",
+  ],
+  "a migrated run that is paused is resumed": [
+    "a paused run stays paused when it is migrated; a run that was stopped is due, without its evidence",
+  ],
+  "a migration revokes the leases of tasks": [
+    "a task keeps its lease when its run is migrated, and its result arrives",
+  ],
+  "a migration accepts every route": [
+    "a flow whose node waits under a route that the new version does not have is not migrated",
+  ],
+  "a migration accepts no route": [
+    "the queued nodes of a migrated flow wait for the new version, and the leases of running ones are void",
+  ],
   "a turn may be claimed twice": [
     "a due turn is claimed by one worker only",
     "two connections that claim at the same time share the turns without overlap",
@@ -228,6 +250,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a returned item forgets its attempt": ["a returned item is claimed again with its attempt and failures"],
   "a returned item forgets its failures": ["a returned item is claimed again with its attempt and failures"],
   "a returned item is ready at once": ["an item returned with a delay is not ready before its time"],
+  "a returned item stays in its queue": ["a node that moves into a queue waits for a slot of its key"],
   "fire-due ignores its limit": [
     "timers fire in the order they are due, and the next one is known",
     "a limit leaves the other due timers for the next call",
@@ -235,6 +258,30 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "fire-due does not return the next time": ["an item returned with a delay is not ready before its time"],
   "a timer fires twice": ["a timer fires once when two connections poll at the same time"],
   "timers never fire": ["an item whose delay is over is ready at once"],
+  "an entry forgets the execution that it ends": [
+    "an entry keeps the execution that it ends: its number, worker, start and duration",
+  ],
+  "a node's entry forgets the execution that it ends": ["a node's entry keeps the execution that it ends"],
+  "a result in the inbox forgets its execution": ["a result of another worker carries its execution through the inbox"],
+  "every claim of an item is its first execution": [
+    "every claim of an item is one execution more, whatever returned it",
+    "an item that the write which inserts it leases has execution 1, and 2 after a takeover",
+    "a failed attempt that is retried is recorded with its error",
+  ],
+  "a failed attempt is not recorded": [
+    "a failed attempt that is retried is recorded with its error",
+    "a step keeps the records of its last hundred failed attempts",
+  ],
+  "lost and returned work is not recorded": [
+    "a lost turn is recorded with its worker, its start and the head of the journal",
+    "an item that the write which inserts it leases has execution 1, and 2 after a takeover",
+    "work that a worker returns is recorded as returned, not as lost",
+  ],
+  "returned work counts as lost": ["work that a worker returns is recorded as returned, not as lost"],
+  "a lost turn does not say where the journal ended": [
+    "a lost turn is recorded with its worker, its start and the head of the journal",
+  ],
+  "a failed attempt is recorded although its write was rejected": ["a rejected return records no attempt"],
   "a worker takes over its own work": ["a worker never takes over its own work"],
   "expired workers are never taken over": [
     "the turns and items of an expired worker are claimed by others, and its tokens are void",
@@ -372,12 +419,20 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "a list is oldest first": ["runs are listed newest first"],
   "a list ignores before": ["paging stays stable while runs are added"],
-  "a list ignores tag": ["tags are matched as a whole, with any characters"],
+  "a list ignores tags": ["tags are matched as a whole, with any characters"],
   "a list ignores definition": ["a list holds the runs of one definition, some statuses, one tag"],
   "a list ignores kind": ["a list holds the runs of one kind"],
   "a list ignores statuses": ["a list holds the runs of one definition, some statuses, one tag"],
+  "a list ignores createdAfter": ["a list holds the runs that were created or ended in a period"],
+  "a list ignores createdBefore": ["a list holds the runs that were created or ended in a period"],
+  "a list ignores endedAfter": ["a list holds the runs that were created or ended in a period"],
+  "a list ignores endedBefore": ["a list holds the runs that were created or ended in a period"],
+  "a list ignores errorCode": ["a failed run has the code of its error, otherwise its name, until it is retried"],
+  "a list ignores idContains": ["a list holds the runs whose id contains a text"],
+  "a list ignores parent": ["a list holds the children of all generations of a run, and no others"],
   "a list ignores its limit": ["runs are listed newest first"],
   "tags match by their beginning": ["tags are matched as a whole, with any characters"],
+  "a list needs one of several tags": ["a list holds the runs that have all of several tags"],
   "a journal is always read from its beginning": ["a journal is read from any entry, up to a limit"],
   "a journal is read without limit": ["a journal is read from any entry, up to a limit"],
   "an inbox is always read from its beginning": ["messages are numbered from 1 in the order of their arrival"],
@@ -401,6 +456,31 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "time stands still": ["time moves with the clock"],
   "a connection sees only the runs it started itself": ["a committed write is visible to a connection opened later"],
   "a journal is read backwards": ["a commit appends its entries densely and moves head and chain"],
+  "runs expire at any age": [
+    "the runs of a definition expire by status and age, with everything they have",
+    "a run that ended exactly at the time does not expire, and one after `after` does",
+  ],
+  "runs of any status expire": [
+    "the generations of a run expire together, by the status of the last one",
+    "the runs of a definition expire by status and age, with everything they have",
+  ],
+  "a batch ignores where it starts": [
+    "a run that ended exactly at the time does not expire, and one after `after` does",
+  ],
+  "runs expire without their family": [
+    "a family expires as a whole, by the status of its root, after its last run has ended",
+    "a run does not expire while a fork of it exists",
+  ],
+  "every connection counts the runs that another one deleted": [
+    "several connections expire the same runs, and each run is deleted once",
+  ],
+  "start keys of live runs are deleted": ["start keys are deleted when their runs are gone, and others stay"],
+  "a deleted run stays": ["one ended run is deleted with its family, and its id is free again"],
+  "a run is deleted while it is needed": ["a run is not deleted while a run of its family lives, sends, or has a fork"],
+  "a failed run has no error code": [
+    "a failed run has the code of its error, otherwise its name, until it is retried",
+    "a flow that fails has the code of its error",
+  ],
   "how long a call took is forgotten when it took no time": [
     "an entry keeps the duration of its call, and entries without a call have none",
   ],
@@ -433,6 +513,10 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "the dedup id of a message is treated as a target": [
     "the dedup id of a message does not collide with the name of a target",
   ],
+  "the refusal of a second settlement does not have the first one": [
+    "the refusal of a second settlement has the first one, before and after it was read",
+    "a promise that is settled when the fork is made accepts no other value",
+  ],
   "the dedup ids of messages are never deleted": ["the dedup id of a message is stored for a day"],
   "messages that the code never took are not counted": [
     "the end of a run counts messages that the code never took as unread",
@@ -444,9 +528,62 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a run's start does not say that it accepts updates": [
     "a run that accepts updates may wait without an open command in its journal",
   ],
+  "promises are not listed": ["a promise is listed from the turn that opens it to the turn that closes it"],
+  "promises stay listed when they are settled": [
+    "a promise is listed from the turn that opens it to the turn that closes it",
+  ],
+  "promises stay listed when their run ends": ["a run that ends, fails or is terminated has no open promises"],
+  "the promises of a rejected turn are listed": ["a turn that is not committed opens and closes no promise"],
+  "a retried run has no open promises": ["a retried run has the open promises of its plan"],
+  "the name of a promise is ignored by lists": [
+    "open promises are listed by name and by definition, page by page, by run",
+  ],
+  "the definition of a run is ignored by lists of promises": [
+    "open promises are listed by name and by definition, page by page, by run",
+  ],
+  "a list of promises has only its first page": [
+    "open promises are listed by name and by definition, page by page, by run",
+  ],
+  "settlements of a turn get lost": [
+    "a turn settles a promise of another run, and gets the answer in its own inbox",
+    "a settlement that another run refuses is answered with the reason, and writes nothing there",
+    "a run that ends with a settlement delivers it, and has no answer",
+  ],
+  "a settlement does not check the definition of the other run": [
+    "a settlement that another run refuses is answered with the reason, and writes nothing there",
+  ],
+  "a retry sends no settlement": ["a retry sends a settlement again"],
+  "the memos of a turn get lost": [
+    "the memos of a turn are committed with it, and read by their keys, in the order of the keys",
+    "the memo of some keys, or all of it, can be cleared",
+  ],
+  "the memos of a rejected turn are written": ["a turn that is not committed remembers nothing"],
+  "the memo of a task gets lost": [
+    "the memo of a task is committed with its end, once, under the entry that scheduled it",
+  ],
+  "the memo of a node gets lost": ["the memo of a flow's node is committed with its entry"],
+  "the memo answers in another order": [
+    "the memos of a turn are committed with it, and read by their keys, in the order of the keys",
+  ],
+  "a divergence is known": ["two values of a key are a divergence, and the same value twice is none"],
+  "a damaged memo is known": ["a value that does not match its key is damaged, and never known"],
+  "a list of the memo has only its first page": ["the memo is listed page by page, with all rows of a key"],
+  "clearing the memo clears nothing": ["the memo of some keys, or all of it, can be cleared"],
+  "a deleted run stays in the store": ["the memo of a run that is deleted is deleted with it"],
   "chunks are not stored": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],
   "chunks of a commit are written in reverse": ["a stream is read after an offset, up to a limit"],
   "a chunk is written again after a replay": ["a chunk of the code that is stored is not written again"],
+  "a chunk does not keep its step": ["a chunk keeps the step and the execution that emitted it"],
+  "a reset is written to one stream only": [
+    "a repeated execution resets every stream that has chunks of its step, and no other",
+  ],
+  "resets go before all chunks of their commit": ["a commit with chunks of two executions has the reset between them"],
+  "a node resets only its own chunks": [
+    "a new attempt of a node resets what its earlier attempts called, and not what it called itself",
+  ],
+  "a node resets the chunks of its present attempt": [
+    "a new attempt of a node resets what its earlier attempts called, and not what it called itself",
+  ],
   "an operation's chunks are counted as the code's": [
     "a store counts the chunks that the code emitted, without those of operations",
   ],
@@ -616,12 +753,22 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a fork ignores the key of its checkpoint": [
     "a fork of a checkpoint that does not exist or has another key is refused",
   ],
+  "a fork at an entry ignores its mark": ["a fork at an entry that does not exist or has another mark is refused"],
+  "a fork at an entry has another head": [
+    "a fork at an entry has its first entry and a due turn, and keeps its origin",
+  ],
   "a fork replaces the run that has its id": [
     "a fork with an id that is taken returns the existing run and changes nothing",
   ],
   "a run is pruned though a fork of it stays": ["a run is not pruned while a fork of it exists"],
   "settled promises of a fork accept a second value": [
     "a promise that is settled when the fork is made accepts no other value",
+  ],
+  "a flow's fork forgets its counters": [
+    "a flow's fork has the copied entries, counters and arrivals, and its ready nodes are queued",
+  ],
+  "a flow's fork queues no node": [
+    "a flow's fork has the copied entries, counters and arrivals, and its ready nodes are queued",
   ],
   "steps are read by the seq of their entries": ["the entries of steps are read between two steps, up to a limit"],
   "the oldest checkpoint with a label is found": ["the newest checkpoint with a label is found, up to a step"],
@@ -677,6 +824,16 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "items that end in one batch queue as many others, each once",
     "a paused flow counts the arrivals of its spread, and its items wait",
   ],
+  "the items of a portion have no keys": [
+    "each portion of a spread is queued with its keys, until all items are queued",
+  ],
+  "all items of a portion have the same key": [
+    "items that wait for their key keep no other key of their spread waiting",
+  ],
+  "a portion queues nothing": [
+    "a portion is queued once: its repetition and one of a lost lease are stale",
+    "a portion of a paused flow waits until the flow is resumed",
+  ],
   "nodes are never leased by the write that queues them": [
     "items and barriers with a claim are leased by the commit that queues them",
   ],
@@ -709,5 +866,25 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "arrivals and counters outlive their pruned run": [
     "the arrivals and counters of a flow are deleted when its run is pruned, and those of other runs stay",
+  ],
+  "the holder of a turn is forgotten": [
+    "the work of a run lists its turn, its holder and its items, leased ones first",
+  ],
+  "takeovers are not reported": ["the work of a run says that a worker lost its turn, and how often"],
+  "every open item is ready": ["the work of a run lists timers, and starts that have not begun"],
+  "children are not listed": ["the work of a run lists its live children; ended ones only count"],
+  "undelivered messages are not listed": ["the work of a run lists undelivered messages, in order"],
+  "waiting nodes are not listed": ["the work of a flow's run lists the nodes that wait, and what arrived"],
+  "the holders of slots are not listed": ["the use of a queue names who holds its slots, as a whole and for a key"],
+  "a rate always admits more": ["the use of a queue says when its rate opens, also after the rate was lowered"],
+  "a turn adds no runtime": [
+    "a turn adds the runtime that it names once, after those the row has",
+    "a run keeps the first 16 runtimes",
+  ],
+  "a node of a flow adds no runtime": ["the turn and the nodes of a flow add the runtimes they name once each"],
+  "the runtimes of a run have no limit": ["a run keeps the first 16 runtimes"],
+  "a runtime is added again by every commit": [
+    "a turn adds the runtime that it names once, after those the row has",
+    "the turn and the nodes of a flow add the runtimes they name once each",
   ],
 };

@@ -7,6 +7,7 @@ import type {
   NodeItem,
   Outcome,
   Readiness,
+  SpreadPortion,
   Store,
   Write,
 } from "../../../src/kernel/index.ts";
@@ -36,6 +37,14 @@ function nodes(name: string, change: (node: NodeItem) => NodeItem): Mutant {
     arrivals: write.arrivals.map((one) => ({ ...one, node: change(one.node) })),
     advances: write.advances.map(({ barrier, node }) => ({ barrier, node: change(node) })),
     ...(spread && { spread: { ...spread, barrierNode: change(spread.barrierNode), claims: [] } }),
+  }));
+}
+
+function portions(name: string, change: (portion: SpreadPortion) => SpreadPortion): Mutant {
+  return completions(name, ({ spread, portion, ...write }) => ({
+    ...write,
+    ...(portion && { portion: { ...portion, ...change(portion) } }),
+    ...(spread && { spread: { ...spread, ...(spread.portion && { portion: change(spread.portion) }) } }),
   }));
 }
 
@@ -104,6 +113,12 @@ export const completionsMutants: readonly Mutant[] = [
     write.spread?.required === 0 ? (without(write, "spread") as CompleteWrite) : write,
   ),
   completions("an item that ends queues no other", (write) => ({ ...write, advances: [] })),
+  portions("the items of a portion have no keys", (portion) => ({ ...portion, keys: portion.keys.map(() => null) })),
+  portions("all items of a portion have the same key", (portion) => ({
+    ...portion,
+    keys: portion.keys.map(() => "a"),
+  })),
+  portions("a portion queues nothing", (portion) => ({ ...portion, keys: [] })),
   nodes("nodes are never leased by the write that queues them", (node) => without(node, "claim")),
   records("a flow is always running", (record) =>
     record.kind === "flow" && record.status === "waiting" ? { ...record, status: "running" } : record,

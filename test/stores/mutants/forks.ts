@@ -17,7 +17,7 @@ export const forksMutants: readonly Mutant[] = [
   ),
   forks("a fork loses its label", (fork) => ({
     ...fork,
-    checkpoint: { ...fork.checkpoint, label: undefined },
+    ...(fork.step && { step: { ...fork.step, checkpoint: { ...fork.step.checkpoint, label: undefined } } }),
   })),
   forks("a fork ignores the key of its checkpoint", async (fork, store) => {
     const runs = await store.listRuns({ limit: 10 });
@@ -27,6 +27,15 @@ export const forksMutants: readonly Mutant[] = [
     }
     return fork;
   }),
+  forks("a fork at an entry ignores its mark", ({ origin, ...fork }) => ({
+    ...fork,
+    origin: "mark" in origin ? { ...origin, mark: undefined } : origin,
+  })),
+  answering("a fork at an entry has another head", (outcome: Outcome, write: Write) =>
+    isFork(write) && write.step === undefined && "status" in outcome && outcome.status === "started"
+      ? { ...outcome, record: { ...outcome.record, head: 2 } }
+      : outcome,
+  ),
   {
     name: "a fork replaces the run that has its id",
     wrap: (store) =>
@@ -46,6 +55,10 @@ export const forksMutants: readonly Mutant[] = [
       }),
   },
   forks("settled promises of a fork accept a second value", (fork) => ({ ...fork, settled: [] })),
+  forks("a flow's fork forgets its counters", (fork) =>
+    fork.flow ? { ...fork, flow: { ...fork.flow, counters: [] } } : fork,
+  ),
+  forks("a flow's fork queues no node", (fork) => (fork.flow ? { ...fork, flow: { ...fork.flow, items: [] } } : fork)),
   methods("steps are read by the seq of their entries", (store) => ({
     readSteps: (run: number, after: number, _upTo: number, limit?: number) => store.readJournal(run, after, limit),
   })),

@@ -1,3 +1,4 @@
+import { attemptsMutants } from "./attempts.ts";
 import { checkpointsMutants } from "./checkpoints.ts";
 import { forksMutants } from "./forks.ts";
 import { claimsMutants } from "./claims.ts";
@@ -8,11 +9,17 @@ import { fencesMutants } from "./fences.ts";
 import { generationsMutants } from "./generations.ts";
 import { itemsMutants } from "./items.ts";
 import { leasesMutants } from "./leases.ts";
+import { migrateMutants } from "./migrate.ts";
 import { messagesMutants } from "./messages.ts";
 import { outboxMutants } from "./outbox.ts";
 import { payloadsMutants } from "./payloads.ts";
+import { memoMutants } from "./memo.ts";
+import { promisesMutants } from "./promises.ts";
 import { queuesMutants } from "./queues.ts";
 import { readsMutants } from "./reads.ts";
+import { runWorkMutants } from "./run-work.ts";
+import { retentionMutants } from "./retention.ts";
+import { runtimesMutants } from "./runtimes.ts";
 import { schedulesMutants } from "./schedules.ts";
 import { startsMutants } from "./starts.ts";
 import { stopsMutants } from "./stops.ts";
@@ -29,13 +36,18 @@ export const mutants: readonly Mutant[] = [
   ...startsMutants,
   ...stopsMutants,
   ...controlMutants,
+  ...migrateMutants,
   ...claimsMutants,
   ...itemsMutants,
+  ...attemptsMutants,
   ...leasesMutants,
   ...queuesMutants,
   ...readsMutants,
+  ...retentionMutants,
   ...payloadsMutants,
   ...messagesMutants,
+  ...promisesMutants,
+  ...memoMutants,
   ...streamsMutants,
   ...schedulesMutants,
   ...earlyMutants,
@@ -45,4 +57,6 @@ export const mutants: readonly Mutant[] = [
   ...checkpointsMutants,
   ...forksMutants,
   ...completionsMutants,
+  ...runWorkMutants,
+  ...runtimesMutants,
 ];

@@ -25,6 +25,9 @@ export const itemsMutants: readonly Mutant[] = [
   rewriting("a returned item is ready at once", (write) =>
     write.write === "return-item" ? without(write, "availableAt") : write,
   ),
+  rewriting("a returned item stays in its queue", (write) =>
+    write.write === "return-item" ? without(write, "into") : write,
+  ),
   rewriting("fire-due ignores its limit", (write) => (write.write === "fire-due" ? { ...write, limit: 1_000 } : write)),
   answering("fire-due does not return the next time", (outcome) =>
     "ready" in outcome ? { ...outcome, nextAt: undefined } : outcome,

@@ -10,6 +10,9 @@ export const messagesMutants: readonly Mutant[] = [
       ? { ...without(write, "dedupId"), once: true, arrival: { ...write.arrival, target: write.dedupId } }
       : write,
   ),
+  answering("the refusal of a second settlement does not have the first one", (outcome) =>
+    "settled" in outcome ? without(outcome, "settled") : outcome,
+  ),
   methods("the dedup ids of messages are never deleted", () => ({
     reap: async () => ({ workers: 0, turns: 0, items: 0 }),
   })),

@@ -5,7 +5,22 @@ export const readsMutants: readonly Mutant[] = [
   methods("a list is oldest first", (store) => ({
     listRuns: async (filter: Parameters<Store["listRuns"]>[0]) => (await store.listRuns(filter)).toReversed(),
   })),
-  ...(["before", "tag", "definition", "kind", "statuses"] as const).map((part) =>
+  ...(
+    [
+      "before",
+      "tags",
+      "definition",
+      "kind",
+      "statuses",
+      "createdAfter",
+      "createdBefore",
+      "endedAfter",
+      "endedBefore",
+      "errorCode",
+      "idContains",
+      "parent",
+    ] as const
+  ).map((part) =>
     methods(`a list ignores ${part}`, (store) => ({
       listRuns: (filter: Parameters<Store["listRuns"]>[0]) => store.listRuns(without(filter, part) as typeof filter),
     })),
@@ -15,12 +30,16 @@ export const readsMutants: readonly Mutant[] = [
   })),
   methods("tags match by their beginning", (store) => ({
     async listRuns(filter: Parameters<Store["listRuns"]>[0]) {
-      const { tag, ...rest } = filter;
+      const { tags: [tag] = [], ...rest } = filter;
       const found = await store.listRuns(rest);
       return tag === undefined
         ? found
         : found.filter((record) => record.tags.some((other) => other.toLowerCase().startsWith(tag.toLowerCase())));
     },
+  })),
+  methods("a list needs one of several tags", (store) => ({
+    listRuns: (filter: Parameters<Store["listRuns"]>[0]) =>
+      store.listRuns({ ...filter, ...(filter.tags && { tags: filter.tags.slice(0, 1) }) }),
   })),
   methods("a journal is always read from its beginning", (store) => ({
     readJournal: (run: number, _after: number, limit?: number) => store.readJournal(run, 0, limit),

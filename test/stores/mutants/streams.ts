@@ -1,7 +1,15 @@
-import type { NewChunk, Store } from "../../../src/kernel/index.ts";
+import type { EmittedChunk, NewChunk, StepReset, Store } from "../../../src/kernel/index.ts";
 import { changed, methods, turns, type Mutant } from "./mutant.ts";
 
-function emits(name: string, change: (emit: NewChunk) => NewChunk): Mutant {
+function emits(name: string, change: (emit: EmittedChunk) => EmittedChunk): Mutant {
+  return chunks(name, (chunk) => (chunk.reset === true ? chunk : change(chunk)));
+}
+
+function resets(name: string, change: (reset: StepReset) => NewChunk): Mutant {
+  return chunks(name, (chunk) => (chunk.reset === true ? change(chunk) : chunk));
+}
+
+function chunks(name: string, change: (chunk: NewChunk) => NewChunk): Mutant {
   return turns(name, (turn) => ({ ...turn, chunks: turn.chunks.map(change) }));
 }
 
@@ -11,6 +19,23 @@ export const streamsMutants: readonly Mutant[] = [
   turns("chunks are not stored", (turn) => ({ ...turn, chunks: [] })),
   turns("chunks of a commit are written in reverse", (turn) => ({ ...turn, chunks: turn.chunks.toReversed() })),
   emits("a chunk is written again after a replay", (emit) => ({ ...emit, number: undefined })),
+  emits("a chunk does not keep its step", ({ stream, number, data }) => ({ stream, number, data })),
+  resets("a reset is written to one stream only", ({ step, execution }) => ({
+    stream: "words",
+    number: undefined,
+    data: "null",
+    step,
+    execution,
+  })),
+  turns("resets go before all chunks of their commit", (turn) => ({
+    ...turn,
+    chunks: turn.chunks.toSorted((a, b) => Number(b.reset === true) - Number(a.reset === true)),
+  })),
+  resets("a node resets only its own chunks", ({ attempt: _attempt, ...own }) => own),
+  resets("a node resets the chunks of its present attempt", ({ attempt: _attempt, ...own }) => ({
+    ...own,
+    attempt: "-",
+  })),
   {
     name: "an operation's chunks are counted as the code's",
     wrap: (store) =>
@@ -39,7 +64,7 @@ export const streamsMutants: readonly Mutant[] = [
   })),
   methods("chunks are trimmed", (store) => ({
     readStream: async (...args: Parameters<ReadStream>) =>
-      (await store.readStream(...args)).map(({ offset, data }) => ({ offset, data: data.trim() })),
+      (await store.readStream(...args)).map((chunk) => ({ ...chunk, data: chunk.data.trim() })),
   })),
   {
     name: "chunks outlive their pruned run",

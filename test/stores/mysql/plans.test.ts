@@ -48,7 +48,7 @@ const WALKS: readonly (readonly [path: string, index: string, query: Query])[] =
   ["runs_by_definition before", "runs_by_definition", listQuery({ definition: "shop", before: 900 })],
   ["runs_unhappy", "runs_unhappy", listQuery({ statuses: ["failed"] })],
   ["runs_unhappy before", "runs_unhappy", listQuery({ statuses: ["failed", "paused"], before: 900 })],
-  ["tags_by_tag", "tags_by_tag", listQuery({ tag: "even" })],
+  ["tags_by_tag", "tags_by_tag", listQuery({ tags: ["even"] })],
   ["runs before", "PRIMARY", listQuery({ before: 900 })],
   ["runs_by_root", "runs_by_root", selectBy("runs_by_root", [5], { also: { parent: 5 } })],
   ["runs, newest", "PRIMARY", selectBy("runs", [], { backwards: true, limit: 1 })],

@@ -4,6 +4,7 @@ import {
   isCancel,
   isTerminal,
   retryRecordOf,
+  timerDueAt,
   VoidEntries,
   type EntryData,
   type EntryType,
@@ -11,7 +12,7 @@ import {
   type RunRetriedData,
 } from "../kernel/index.ts";
 
-export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal" | "update" | "node";
+export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "settle" | "signal" | "update" | "node";
 
 export interface Step {
   readonly command: string;
@@ -29,6 +30,11 @@ export interface Step {
   readonly shielded: boolean;
   /** What a promise shows to the person who resolves it. */
   readonly show: unknown;
+  /** The key of a promise; its name contains it, too. */
+  readonly key: string | undefined;
+  /** Who settled it and why, as the caller said. */
+  by: string | undefined;
+  reason: string | undefined;
   /** The names of the signals that a receive waits for. */
   readonly signals: readonly string[];
   /** The run id of a child. */
@@ -48,11 +54,6 @@ export function typedEntryOf(entry: JournalEntry): TypedEntry {
   return { ...entry, data } as TypedEntry;
 }
 
-/** The value if it is text, as in every journal of this version. */
-export function textOf(value: unknown, otherwise: string): string {
-  return typeof value === "string" ? value : otherwise;
-}
-
 /** The stored attempt counts from 0; people count from 1. */
 export function attemptOf(data: object): number {
   return Number((data as { readonly attempt?: unknown }).attempt ?? 0) + 1;
@@ -61,11 +62,13 @@ export function attemptOf(data: object): number {
 export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
   const steps = new Map<string, Step>();
   const stepsOfNode = new Map<string, Step[]>();
+  const settled = new Map<string, Settlement>();
   for (const entry of effectiveEntries([...entries])) {
     const { command, type, at } = entry;
     if (isCancel(type)) for (const step of steps.values()) if (!step.shielded) step.endedAt ??= at;
-    if (command === undefined || command === "") continue;
     const typed = typedEntryOf(entry);
+    if (isSettlement(typed)) settled.set(String(typed.data.promiseId), typed);
+    if (command === undefined || command === "") continue;
     const step = steps.get(command) ?? openStep(typed, command);
     if (step === undefined) continue;
     if (!steps.has(command)) addNodeStep(stepsOfNode, step);
@@ -73,11 +76,23 @@ export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
     step.attempts = Math.max(step.attempts, attemptOf(typed.data));
     // When an attempt of a node ends, the node no longer waits for the steps of that attempt.
     if (step.kind === "node") for (const inner of stepsOfNode.get(command) ?? []) inner.endedAt ??= at;
-    if (!isTerminal(type)) continue;
+    // The code does not wait for a promise that was settled before.
+    const early = typed.type === "PromiseCreated" ? settled.get(String(typed.data.promiseId)) : undefined;
+    if (early === undefined && !isTerminal(type)) continue;
     step.endedAt = at;
-    step.ending = type;
+    step.ending = early?.type ?? type;
+    const settlement = early ?? typed;
+    if (!isSettlement(settlement)) continue;
+    step.by = settlement.data.by;
+    step.reason = settlement.data.reason;
   }
   return [...steps.values()];
+}
+
+type Settlement = TypedEntry<"PromiseResolved" | "PromiseRejected">;
+
+function isSettlement(entry: TypedEntry): entry is Settlement {
+  return entry.type === "PromiseResolved" || entry.type === "PromiseRejected";
 }
 
 function addNodeStep(stepsOfNode: Map<string, Step[]>, step: Step): void {
@@ -119,7 +134,7 @@ function openStep(entry: TypedEntry, command: string): Step | undefined {
   const step = (kind: StepKind, name: unknown, startedAt: Date | undefined, more: Partial<Step> = {}): Step => ({
     command,
     kind,
-    name: textOf(name, "?"),
+    name: typeof name === "string" ? name : "?",
     startedAt,
     endedAt: undefined,
     ending: undefined,
@@ -127,6 +142,9 @@ function openStep(entry: TypedEntry, command: string): Step | undefined {
     until: undefined,
     shielded: (entry.data as { readonly shielded?: unknown }).shielded === true,
     show: undefined,
+    key: undefined,
+    by: undefined,
+    reason: undefined,
     signals: [],
     child: undefined,
     ...more,
@@ -139,14 +157,17 @@ function openStep(entry: TypedEntry, command: string): Step | undefined {
     case "TimerStarted":
       return step("sleep", entry.data.timerId, at, { until: timerEndOf(entry) });
     case "PromiseCreated": {
-      const { promiseId, receives, timeout, show } = entry.data;
+      const { promiseId, key, receives, timeout, show } = entry.data;
       const until = typeof timeout === "number" ? new Date(at.getTime() + timeout) : undefined;
       return step(receives === undefined ? "promise" : "signal", promiseId, at, {
         until,
         show,
+        key,
         signals: receives ?? [],
       });
     }
+    case "SettleRequested":
+      return step("settle", entry.data.promiseId, at);
     case "UpdateRequested":
       return step("update", entry.data.name, at);
     // The first entry of an operation or a node is the end of an attempt, so its start is not known.
@@ -163,7 +184,7 @@ function openStep(entry: TypedEntry, command: string): Step | undefined {
   }
 }
 
-/** When a sleep ends. `ms` is a duration, for `sleepUntil` a moment. */
-export function timerEndOf({ data: { timerId, ms = 0 }, at }: TypedEntry<"TimerStarted">): Date {
-  return new Date(timerId === "sleepUntil" ? ms : at.getTime() + ms);
+/** When a sleep ends. */
+export function timerEndOf({ data: { timerId = "", ms = 0, until }, at }: TypedEntry<"TimerStarted">): Date {
+  return new Date(timerDueAt({ timerId, ms, until: until === true }, at.getTime()));
 }

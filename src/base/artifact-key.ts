@@ -1,0 +1,35 @@
+// Artifact key: the name of bytes by their content and type.
+//
+// artifact-key.A1. key(type, bytes) = SHA-256(PAE(type, bytes)), in lower-case hex. PAE is that of DSSE v1: lengths in bytes, in decimal.
+// artifact-key.A2. The type is never absent from what is hashed.
+
+import { createHmac } from "node:crypto";
+import { sha256Hex, sha256HexOf } from "./digest.ts";
+
+/** The type of an artifact of this package: `application/vnd.reprise.claim.v1+json`. */
+export function mediaType(name: "value" | "claim" | "run" | "memo"): string {
+  return `application/vnd.reprise.${name}.v1+json`;
+}
+
+/** What DSSE signs, and what the key of an artifact hashes. */
+export function pae(type: string, text: string): string {
+  return `DSSEv1 ${Buffer.byteLength(type)} ${type} ${Buffer.byteLength(text)} ${text}`;
+}
+
+/** artifact-key.A1 */
+export function artifactKey(type: string, text: string): string {
+  return sha256Hex(pae(type, text));
+}
+
+/** As `artifactKey`, under a secret: who does not have it cannot guess the text from the key. */
+export function secretArtifactKey(secret: string, type: string, text: string): string {
+  return createHmac("sha256", secret).update(pae(type, text)).digest("hex");
+}
+
+const VALUE = mediaType("value");
+const VALUE_HEAD = `DSSEv1 ${VALUE.length} ${VALUE} `;
+
+/** The key of a value, of its canonical text. */
+export function valueKey(text: string): string {
+  return sha256HexOf(`${VALUE_HEAD}${Buffer.byteLength(text)} `, text);
+}

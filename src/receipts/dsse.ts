@@ -1,0 +1,49 @@
+// DSSE: signed envelopes (DSSE v1) around in-toto statements.
+//
+// dsse.E1. The signature covers PAE(type, payload). An envelope without signatures is unsigned, and says so.
+// dsse.E2. One signature per envelope: that of the origin the statement names.
+
+import { canonicalJson, pae } from "../base/index.ts";
+import type { SigningKey, VerifyingKey } from "./signing-key.ts";
+
+export const STATEMENT_TYPE = "application/vnd.in-toto+json";
+
+export interface Envelope {
+  /** The text, in base64. */
+  readonly payload: string;
+  readonly payloadType: string;
+  readonly signatures: readonly { readonly keyid: string; readonly sig: string }[];
+}
+
+/** The text of an envelope around a statement. */
+export function envelopeText(statement: string, key: SigningKey | undefined): string {
+  const envelope: Envelope = {
+    payload: Buffer.from(statement).toString("base64"),
+    payloadType: STATEMENT_TYPE,
+    signatures:
+      key === undefined ? [] : [{ keyid: key.id, sig: key.sign(pae(STATEMENT_TYPE, statement)).toString("base64") }],
+  };
+  return canonicalJson(envelope);
+}
+
+export type SignatureCheck =
+  | { readonly status: "trusted"; readonly origin: string }
+  | { readonly status: "unsigned" }
+  /** Signed by a key that the verifier does not have. */
+  | { readonly status: "unknown_key"; readonly keyid: string }
+  /** The key is known, and the signature is not of this text. */
+  | { readonly status: "bad_signature"; readonly keyid: string };
+
+/** Checks the signature with the keys that the verifier admits. */
+export function checkSignature(envelope: Envelope, statement: string, keys: readonly VerifyingKey[]): SignatureCheck {
+  const [signature] = envelope.signatures;
+  if (signature === undefined) return { status: "unsigned" };
+  const { keyid, sig } = signature;
+  const key = keys.find(({ id }) => id === keyid);
+  if (key === undefined) return { status: "unknown_key", keyid };
+  const bytes = Buffer.from(sig, "base64");
+  // Base64 with other bits behind its end decodes to the same bytes.
+  const isExact = bytes.toString("base64") === sig;
+  if (!isExact || !key.verify(pae(envelope.payloadType, statement), bytes)) return { status: "bad_signature", keyid };
+  return { status: "trusted", origin: key.origin };
+}

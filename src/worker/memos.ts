@@ -1,0 +1,175 @@
+// Memos: answers pure steps from the store's memo (kernel/memo.ts), with one query for all steps that start together.
+//
+// memos.A1. A pure step is looked up once per attempt, before its function is called. The entry of an answer says that it was
+//   reused, so a replay looks nothing up.
+// memos.A2. If the key cannot be made or the memo cannot be read, the function is called and its result is not remembered. No step
+//   fails because of the memo.
+// memos.A3. Only a key without rows gets one: a key that is off never gets more, however often its step is executed.
+
+import { decode, RepriseError, type Timers } from "../base/index.ts";
+import {
+  memoKey,
+  memoText,
+  type ExecutionFacts,
+  type MemoAnswer,
+  type MemoKeys,
+  type NewMemo,
+  type PureStep,
+  type Store,
+} from "../kernel/index.ts";
+import type { Attempt } from "./attempt.ts";
+
+export interface MemosHost {
+  readonly store: Pick<Store, "readMemos" | "openMemoKeys">;
+  readonly timers: Timers;
+  /** The runtime of this process, for the rows it writes. */
+  readonly runtime: string;
+  report(error: unknown): void;
+  /** The memo of this step is off. */
+  onOff(step: PureStep, status: "divergent" | "damaged"): void;
+}
+
+/** What the call of a pure step returns to its attempt. */
+export class PureAnswer {
+  /** Set: the result was reused under this key, and `text` is its text. */
+  readonly reused: string | undefined;
+  readonly text: string | undefined;
+  /** What the function returned, if it was called. */
+  readonly value: unknown;
+  /** The key under which the result is remembered; undefined: not at all. */
+  readonly key: string | undefined;
+
+  private constructor(reused: string | undefined, text: string | undefined, value: unknown, key: string | undefined) {
+    this.reused = reused;
+    this.text = text;
+    this.value = value;
+    this.key = key;
+  }
+
+  static reuse(key: string, text: string | undefined): PureAnswer {
+    return new PureAnswer(key, text, text === undefined ? undefined : decode(text), undefined);
+  }
+
+  static computed(value: unknown, key: string | undefined): PureAnswer {
+    return new PureAnswer(undefined, undefined, value, key);
+  }
+}
+
+/** What a step returned, whether it is pure or not. */
+export function answerOf(value: unknown): Pick<PureAnswer, "reused" | "text" | "value" | "key"> {
+  return value instanceof PureAnswer ? value : { reused: undefined, text: undefined, value, key: undefined };
+}
+
+/** The facts of an execution, with the row of its result; undefined for a reused result, which nothing was executed for. */
+export function factsWithMemo<F extends Partial<ExecutionFacts>>(
+  ran: F,
+  { reused, key }: Pick<PureAnswer, "reused" | "key">,
+  result: string | undefined,
+  by: string,
+  seq?: number,
+): F | undefined {
+  if (reused !== undefined) return undefined;
+  if (key === undefined) return ran;
+  const memo: NewMemo = { memo: key, value: memoText(result), by, ...(seq !== undefined && { seq }) };
+  return { ...ran, memo };
+}
+
+interface PendingRead {
+  readonly resolve: (answer: MemoAnswer | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** How many keys one query asks for. */
+const MAX_KEYS = 1_000;
+
+export class Memos {
+  readonly #host: MemosHost;
+  #keys: Promise<MemoKeys> | undefined;
+  #pending = new Map<string, PendingRead[]>();
+
+  constructor(host: MemosHost) {
+    this.#host = host;
+  }
+
+  get runtime(): string {
+    return this.#host.runtime;
+  }
+
+  /**
+   * Calls the function, unless its result is known, or its attempt was canceled meanwhile. `stepOf` may throw if the input cannot be
+   * encoded.
+   */
+  async recall(
+    stepOf: () => PureStep,
+    attempt: Pick<Attempt, "announce" | "isSettled">,
+    call: () => unknown,
+  ): Promise<PureAnswer | undefined> {
+    let key: string | undefined;
+    try {
+      const step = stepOf();
+      const made = await this.#keyOf(step);
+      const answer = made === undefined ? undefined : await this.#read(made);
+      if (made !== undefined && answer?.status === "known") return PureAnswer.reuse(made, answer.result);
+      if (answer === undefined) key = made;
+      else if (answer.status !== "known") this.#host.onOff(step, answer.status);
+    } catch (error) {
+      // memos.A2
+      this.#host.report(error);
+    }
+    if (attempt.isSettled) return undefined;
+    attempt.announce();
+    return PureAnswer.computed(await call(), key);
+  }
+
+  async #keyOf(step: PureStep): Promise<string | undefined> {
+    const keys = await (this.#keys ??= this.#openKeys());
+    return keys.status === "unavailable"
+      ? undefined
+      : memoKey(step, keys.status === "secret" ? keys.secret : undefined);
+  }
+
+  async #openKeys(): Promise<MemoKeys> {
+    let keys: MemoKeys;
+    try {
+      keys = await this.#host.store.openMemoKeys();
+    } catch (error) {
+      // The next step tries again.
+      this.#keys = undefined;
+      throw error;
+    }
+    if (keys.status === "unavailable")
+      this.#host.report(
+        new RepriseError(
+          "PAYLOAD_UNREADABLE",
+          `The secret of the memo cannot be read, so nothing is reused: ${keys.reason}`,
+        ),
+      );
+    return keys;
+  }
+
+  #read(key: string): Promise<MemoAnswer | undefined> {
+    return new Promise((resolve, reject) => {
+      if (this.#pending.size === 0) this.#host.timers.soon(() => this.#readAll());
+      const waiting = this.#pending.get(key);
+      if (waiting === undefined) this.#pending.set(key, [{ resolve, reject }]);
+      else waiting.push({ resolve, reject });
+    });
+  }
+
+  #readAll(): void {
+    const asked = [...this.#pending];
+    this.#pending = new Map();
+    for (let from = 0; from < asked.length; from += MAX_KEYS) this.#readSome(asked.slice(from, from + MAX_KEYS));
+  }
+
+  #readSome(asked: readonly (readonly [key: string, waiting: readonly PendingRead[]])[]): void {
+    this.#host.store.readMemos(asked.map(([key]) => key)).then(
+      (answers) => {
+        for (const [index, [, waiting]] of asked.entries()) for (const { resolve } of waiting) resolve(answers[index]);
+      },
+      (error: unknown) => {
+        for (const [, waiting] of asked) for (const { reject } of waiting) reject(error);
+      },
+    );
+  }
+}

@@ -1,0 +1,28 @@
+// Run epochs: the epoch of a retried run that a command belongs to (retry-record.V3).
+
+import { epochOf, type RetryRecord } from "../kernel/index.ts";
+
+export class RunEpochs {
+  readonly #retries: readonly RetryRecord[];
+  readonly #isGraph: boolean;
+
+  constructor(retries: readonly RetryRecord[], isGraph: boolean) {
+    this.#retries = retries;
+    this.#isGraph = isGraph;
+  }
+
+  /** The newest epoch: how often the run was retried. */
+  get last(): number {
+    return this.#retries.length;
+  }
+
+  /** The epoch of the command with this index. Commands of nodes have theirs in their id (retry-record.V4). */
+  of(index: number): number {
+    return this.#retries.length === 0 || this.#isGraph ? 0 : epochOf(this.#retries, index);
+  }
+
+  /** How often a retry gave up the items of a step that have no result (retry-record.V4). */
+  ofStep(step: number): number {
+    return this.#retries.length === 0 ? 0 : this.#retries.filter((retry) => retry.step === step).length;
+  }
+}

@@ -1,0 +1,13 @@
+// A workflow before a change of the input that it passes to its task.
+
+import { promise, task, workflow } from "reprise";
+
+export const send = task("send", (_ctx, cents: number) => ({ sent: cents }));
+export const invoice = workflow(
+  "invoice",
+  { ports: { go: promise<string>() }, determinism: "per-type" },
+  async (ctx) => {
+    await ctx.task(send, 1);
+    return ctx.promise("go");
+  },
+);

@@ -1,0 +1,3 @@
+import { workflow } from "reprise";
+
+export const order = workflow("order", async () => "from version 1");
