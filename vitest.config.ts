@@ -24,7 +24,7 @@ const CROSS_STORE = [
   "test/engine/{early-messages,generations,leases,outbox,pausing,queues,attempt-retries,run-retry,schedules}.test.ts",
   "test/engine/{keyed-promises,memo,open-promises,settling-promises,migrating}.test.ts",
   "test/engine/{signals,stopped-runs,streams,task-cancel,terminating,updates,waiting,stream-resets,retention}.test.ts",
-  "test/flow/{acceptance,blocked-flows,control,flows,forks,migrating,retry,verify,keys}.test.ts",
+  "test/flow/{acceptance,blocked-flows,control,flows,forks,fork-spreads,migrating,retry,verify,keys}.test.ts",
   "test/graph/{commits,composition,joins,nodes,recorded-io,replay,retry,time-travel}.test.ts",
   "test/receipts/claims.test.ts",
 ];
@@ -32,7 +32,7 @@ const CROSS_STORE = [
 /** The subset that runs on real servers, which are slow: one file for each way in which time, order and crashes matter. */
 const ON_SERVERS = [
   "test/engine/{early-messages,signals,stopped-runs,task-cancel,waiting,stream-resets,settling-promises,memo,forks}.test.ts",
-  "test/flow/{acceptance,retry,keys,forks,migrating}.test.ts",
+  "test/flow/{acceptance,retry,keys,forks,fork-spreads,migrating}.test.ts",
   "test/graph/{commits,recorded-io}.test.ts",
   "test/receipts/claims.test.ts",
 ];

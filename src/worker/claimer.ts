@@ -2,6 +2,10 @@
 //
 // Claims join the next batch of the pump, so that under load they need no separate transaction. With a remote store they
 // follow the batch instead (pump.P6).
+//
+// claimer.C1. A claim on a remote store skips rows that another transaction has locked, and a database may lock more rows than a
+//   transaction changes. So a claim that ran beside other writes of this process is repeated once when none is in flight. Rows that
+//   other processes lock are found by the next poll.
 
 import type { EpochMs, Timers } from "../base/index.ts";
 import {
@@ -45,6 +49,9 @@ type ClaimKind = Exclude<WorkKind, "schedules">;
 
 export const CLAIM_KINDS: readonly ClaimKind[] = WORK_KINDS.filter((kind) => kind !== "schedules");
 
+/** claimer.C1. The kinds whose claims skip locked rows. */
+const SKIPPING: ReadonlySet<ClaimKind> = new Set<ClaimKind>(["turns", "items", "messages"]);
+
 const CLAIM_LIMIT = 512;
 /** With a remote store, so that one worker does not claim what others wait for. */
 const REMOTE_CLAIM_LIMIT = 64;
@@ -76,6 +83,8 @@ export class Claimer {
    * turns and items are claimed one after the other, because a worker isolates one group of suspects at a time.
    */
   readonly #mayBringSuspects = { turns: true, items: true };
+  /** claimer.C1. The kinds whose last claim may have skipped rows. */
+  readonly #unconfirmed = new Set<ClaimKind>();
   #isMessagesTurn = false;
   #isItemsTurn = false;
   /** Items may be waiting: a commit left one, the worker had no free slot, or it has not claimed yet. */
@@ -136,6 +145,7 @@ export class Claimer {
   claim(): void {
     const worker = this.#host.worker();
     if (worker === undefined) return;
+    this.#confirm();
     const room = this.#host.roomForTurns();
     // First, so that the same batch claims the runs it admits.
     if (this.#takeRequest("starts", room)) this.#admit(room);
@@ -250,13 +260,22 @@ export class Claimer {
     });
   }
 
+  /** claimer.C1 */
+  #confirm(): void {
+    if (this.#unconfirmed.size === 0 || !this.#host.pump.isQuiet) return;
+    for (const kind of this.#unconfirmed) this.#requested[kind] = true;
+    this.#unconfirmed.clear();
+  }
+
   #submit<W extends Write>(kind: ClaimKind, write: W, then: (outcome: OutcomeOf<W>) => void): void {
+    const { pump } = this.#host;
     this.#claiming[kind] = true;
-    this.#host.pump.poll(write).then(
-      (outcome) => {
+    pump.poll(write).then(
+      ({ outcome, isAlone }) => {
         this.#claiming[kind] = false;
+        if (!isAlone && SKIPPING.has(kind)) this.#unconfirmed.add(kind);
         // With a remote store no batch follows: requests made during this claim would wait for the next poll.
-        if (this.#requested[kind]) this.#host.pump.wake();
+        if (this.#requested[kind] || this.#unconfirmed.size > 0) pump.wake();
         then(outcome);
       },
       (error: unknown) => {

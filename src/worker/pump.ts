@@ -33,10 +33,21 @@ const NODES_MS = 5;
 /** pump.P4. How long transactions may keep batches waiting. */
 const TRANSACT_MS = 20;
 
+/** The outcome of a poll. */
+export interface Polled<W extends Write> {
+  readonly outcome: OutcomeOf<W>;
+  /** No other write of this process was in flight at the same time. */
+  readonly isAlone: boolean;
+}
+
 interface SubmittedWrite {
   readonly write: Write;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
+}
+
+interface SubmittedPoll extends Omit<SubmittedWrite, "resolve"> {
+  readonly resolve: (polled: Polled<Write>) => void;
 }
 
 /** The writes of one store transaction. */
@@ -71,13 +82,15 @@ export class Pump {
   readonly #pipeline: NonNullable<Store["pipeline"]>;
   #submitted: SubmittedWrite[] = [];
   /** pump.P6. Polls to write after the next batch, and those being written. */
-  #polls: SubmittedWrite[] = [];
+  #polls: SubmittedPoll[] = [];
   readonly #pollsInFlight = new Set<Promise<void>>();
   #ready: HotRun[] = [];
   #draining: HotRun[] = [];
   #dirty = new Set<HotRun>();
   #scheduled = false;
   readonly #batchesInFlight = new Set<Batch>();
+  /** How many batches, polls and transactions were started so far. */
+  #writesStarted = 0;
   /** pump.P4. No other batch may start. */
   #isExclusive = false;
   #stopped = false;
@@ -109,13 +122,18 @@ export class Pump {
   }
 
   /** pump.P6. Like `submit`, for writes that poll for work. */
-  poll<W extends Write>(write: W): Promise<OutcomeOf<W>> {
-    if (!this.pollsSeparately) return this.submit(write);
+  poll<W extends Write>(write: W): Promise<Polled<W>> {
+    if (!this.pollsSeparately) return this.submit(write).then((outcome) => ({ outcome, isAlone: true }));
     return new Promise((resolve, reject) => {
       if (this.#stopped) return reject(closedError());
-      this.#polls.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
+      this.#polls.push({ write, resolve: resolve as SubmittedPoll["resolve"], reject });
       this.wake();
     });
+  }
+
+  /** No batch, poll or transaction is in flight. */
+  get isQuiet(): boolean {
+    return this.#batchesInFlight.size === 0 && this.#pollsInFlight.size === 0 && !this.#isExclusive;
   }
 
   markDirty(run: HotRun): void {
@@ -314,6 +332,7 @@ export class Pump {
   async #writeBatch(batch: Batch, waiters: readonly (() => void)[], transacting: readonly HotRun[]): Promise<void> {
     const { runs, turns, submitted, writes } = batch;
     this.#batchesInFlight.add(batch);
+    this.#writesStarted += 1;
     invariant(this.#batchesInFlight.size <= this.#pipeline.batches, "no more batches in flight than the store allows");
     invariant(!this.#isExclusive || this.#batchesInFlight.size === 1, "an exclusive batch is the only one in flight");
     let outcomes: readonly Outcome[] | undefined;
@@ -344,7 +363,7 @@ export class Pump {
   /** pump.P6. Resolves `waiters` after all polls. */
   #startPolls(waiters: readonly (() => void)[]): void {
     if (this.#polls.length > 0 && !this.#stopped) {
-      const polling = this.#writePolls(this.#polls.splice(0)).finally(() => {
+      const polling = this.#writePolls(this.#polls.splice(0), this.isQuiet).finally(() => {
         this.#pollsInFlight.delete(polling);
         this.#settleIdle();
       });
@@ -355,13 +374,15 @@ export class Pump {
       void Promise.all(this.#pollsInFlight).then(() => waiters.forEach((resolve) => resolve()));
   }
 
-  async #writePolls(polls: readonly SubmittedWrite[]): Promise<void> {
+  async #writePolls(polls: readonly SubmittedPoll[], startsAlone: boolean): Promise<void> {
+    const started = (this.#writesStarted += 1);
     const writes = polls.map(({ write }) => write);
     try {
       const outcomes: readonly Outcome[] = await this.#store.write(writes);
       if (this.#stopped) return;
       writes.forEach((write, index) => this.#listener.wrote(write, outcomes[index]!));
-      polls.forEach(({ resolve }, index) => resolve(outcomes[index]!));
+      const isAlone = startsAlone && started === this.#writesStarted;
+      polls.forEach(({ resolve }, index) => resolve({ outcome: outcomes[index]!, isAlone } as Polled<Write>));
     } catch (error) {
       if (this.#stopped) return;
       for (const { reject } of polls) reject(error);
@@ -372,6 +393,7 @@ export class Pump {
   /** pump.P4 */
   async #transact(runs: readonly HotRun[]): Promise<void> {
     this.#isExclusive = true;
+    this.#writesStarted += 1;
     const left = [...runs];
     const until = this.#store.now() + TRANSACT_MS;
     do {

@@ -1,7 +1,7 @@
 // An engine whose store answers asynchronously, under virtual time and through a crash.
 
 import { expect, test } from "vitest";
-import { createEngine, promise, task, workflow, type Database, type StoreSource } from "reprise";
+import { createEngine, promise, queue, task, workflow, type Database, type StoreSource } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { systemTimers } from "../../src/base/index.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
@@ -66,6 +66,43 @@ test("work that becomes ready during a claim is claimed right after it", async (
   hold.open();
   await crashed;
   expect(await run.result()).toBe(7);
+});
+
+/** The outcomes of polls that take nothing. */
+const NO_WORK: Readonly<Record<string, unknown>> = {
+  admit: { runs: [], nextAt: undefined, held: false },
+  "claim-turns": [],
+  "claim-items": { items: [], nextAt: undefined, held: false },
+  "claim-messages": { messages: [], nextAt: undefined },
+  "fire-due": { runs: [], ready: 0, nextAt: undefined },
+};
+
+test("an item that a claim skipped beside a commit of the same worker is claimed after it", async () => {
+  const other = createGate();
+  let skipped = 0;
+  const source = aroundWrites(simulatedSource(), async (writes, apply) => {
+    const claim = writes.findIndex(({ write }) => write === "claim-items");
+    if (claim < 0 || skipped > 0 || !isQueued) return apply();
+    skipped += 1;
+    // Another batch starts while this claim is in flight, and locks the rows that the claim would take.
+    await other.wait();
+    return writes.map(({ write }) => NO_WORK[write]!);
+  });
+  let isQueued = false;
+  const work = task("work", { queue: queue("line") }, () => 7);
+  const works = workflow("works", async (ctx) => {
+    isQueued = true;
+    return ctx.task(work);
+  });
+  const waits = workflow("waits", { ports: { go: promise<number>() } }, async (ctx) => ctx.promise("go"));
+  await using engine = await createTestEngine({ store: source, definitions: [works, waits, work] });
+  const waiting = await engine.start(waits, undefined, { id: "waits-1" });
+  const run = await engine.start(works, undefined, { id: "works-1" });
+  await other.reached;
+  await waiting.resolve("go", 1);
+  other.open();
+  expect(await run.result()).toBe(7);
+  expect(skipped).toBe(1);
 });
 
 const chain = workflow("chain", async (ctx, steps: number) => {
