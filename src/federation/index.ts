@@ -4,4 +4,6 @@
 // through. `home` is the directory with everything that a site knows of itself and of others. `sync` moves records between store, home
 // and carriers. `serve` answers other sites. `work` runs tasks for them.
 
-export {};
+export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
+export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
+export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";

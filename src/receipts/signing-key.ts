@@ -13,6 +13,7 @@ const PUBLIC_HEAD = Buffer.from("302a300506032b6570032100", "hex");
 const SEED_BYTES = 32;
 const ED25519 = Buffer.of(1);
 const NAME = /^[A-Za-z0-9._-]{1,100}$/;
+const ORIGIN = /^[A-Za-z0-9._-]{1,100}\/[0-9a-f]{16}$/;
 
 /** What a verifier knows of a signer. */
 export interface VerifyingKey {
@@ -29,9 +30,9 @@ export interface SigningKey extends VerifyingKey {
   derive(use: string, bytes: number): Buffer;
 }
 
-/** The key of a seed of 32 bytes. The name may hold neither space nor `+`. */
+/** The key of a seed of 32 bytes. The name may hold neither space nor `+`; in its place stands the origin that a rotated key keeps. */
 export function signingKeyOf(seed: Uint8Array, name: string): SigningKey {
-  if (!NAME.test(name))
+  if (!NAME.test(name) && !ORIGIN.test(name))
     throw new RepriseError(
       "BAD_OPTIONS",
       `The name of a signing key has 1 to 100 letters, digits, dots, underscores and hyphens; got ${JSON.stringify(name)}.`,
@@ -40,7 +41,7 @@ export function signingKeyOf(seed: Uint8Array, name: string): SigningKey {
     throw new RepriseError("BAD_OPTIONS", `A signing key has a seed of ${SEED_BYTES} bytes; got ${seed.length}.`);
   const secret = createPrivateKey({ key: Buffer.concat([SEED_HEAD, seed]), format: "der", type: "pkcs8" });
   const bytes = createPublicKey(secret).export({ format: "der", type: "spki" }).subarray(-SEED_BYTES);
-  const known = verifyingKey(`${name}/${sha256Hex(bytes).slice(0, 16)}`, bytes);
+  const known = verifyingKey(ORIGIN.test(name) ? name : `${name}/${sha256Hex(bytes).slice(0, 16)}`, bytes);
   return {
     ...known,
     sign: (text) => sign(null, Buffer.from(text), secret),
