@@ -19,6 +19,7 @@ export { bundleText, isBundleText } from "./bundle-text.ts";
 export { type BundledRun } from "./bundled-run.ts";
 export { checkBundle, type BundleProblem, type BundleReport } from "./check-bundle.ts";
 export { deriveClaim, readSteps, type Claim, claimKey } from "./claim.ts";
+export { checkSignature, envelopeText, parseEnvelope, type Envelope } from "./dsse.ts";
 export { exportOpenLineage } from "./export-openlineage.ts";
 export { type ExportContext } from "./export-parts.ts";
 export { exportProv } from "./export-prov.ts";
