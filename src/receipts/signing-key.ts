@@ -13,11 +13,10 @@ const SEED_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
 const PUBLIC_HEAD = Buffer.from("302a300506032b6570032100", "hex");
 const SEED_BYTES = 32;
 const ED25519 = Buffer.of(1);
-const ORIGIN = /^(?!\.{1,2}\/)[A-Za-z0-9._-]{1,100}\/[0-9a-f]{16}$/;
 /** A name is also the name of a folder, so it is neither `.` nor `..`. */
 const NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/;
-const VKEY =
-  /^((?!\.{1,2}\/)[A-Za-z0-9._-]{1,100}\/[0-9a-f]{16}(?:\/[1-9][0-9]{0,8})?)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+={0,2})$/;
+const ORIGIN = /^(?!\.{1,2}\/)[A-Za-z0-9._-]{1,100}\/[0-9a-f]{16}(?:\/[1-9][0-9]{0,8})?$/;
+const VKEY = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+={0,2})$/;
 
 /** What a verifier knows of a signer. */
 export interface VerifyingKey {
@@ -68,6 +67,7 @@ export function firstOrigin(name: string, publicKey: Uint8Array): string {
 export function parseVkey(text: string): VerifyingKey {
   const [, origin = "", id = "", encoded = ""] = VKEY.exec(text.trim()) ?? [];
   const bytes = Buffer.from(encoded, "base64");
+  if (!ORIGIN.test(origin)) throw badVkey(text, "it does not begin with an origin");
   if (bytes.length !== SEED_BYTES + 1 || bytes[0] !== 1) throw badVkey(text, "it is not an Ed25519 vkey");
   const key = verifyingKey(origin, bytes.subarray(1));
   if (key.id !== `${origin}+${id}`) throw badVkey(text, "its digits do not belong to its key");
