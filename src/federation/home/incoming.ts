@@ -24,7 +24,8 @@ export interface CheckedContents {
 
 /** Limits of a whole batch, and of each content. */
 export function checkLimits({ records, contents, journals }: Batch, limits: HomeLimits): void {
-  if (records.length > limits.batchRecords) throw tooMuch(`a batch of ${records.length} records`, "batchRecords", limits);
+  if (records.length > limits.batchRecords)
+    throw tooMuch(`a batch of ${records.length} records`, "batchRecords", limits);
   checkContentLimits({ contents, journals }, limits);
   const recordBytes = records.reduce((sum, text) => sum + text.length, 0);
   const contentBytes = contents.reduce((sum, { bytes }) => sum + bytes.length, 0);
@@ -70,8 +71,7 @@ export function checkContents(incoming: IncomingContents, parts: HomeParts): Che
       return { stored: put.stored + stored, duplicates: put.duplicates + duplicates };
     },
     index: () => {
-      for (const [i, { key }] of contents.entries())
-        if (!erased.has(key)) indexRelations(parts.db, key, relations[i]!);
+      for (const [i, { key }] of contents.entries()) if (!erased.has(key)) indexRelations(parts.db, key, relations[i]!);
       const unwant = parts.db.sql("delete from wanted where key = ?");
       if (parts.db.get("select 1 from wanted limit 1") !== undefined)
         for (const { key } of taken) unwant.run(keyBlob(key));

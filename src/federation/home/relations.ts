@@ -93,7 +93,11 @@ export function indexRelations(db: HomeDatabase, key: string, ends: readonly Rel
 }
 
 /** The artifacts that name an end, on this side of a relation. */
-export function relationsWith(db: HomeDatabase, end: string, side: "from" | "to"): { readonly by: string; readonly type: string }[] {
+export function relationsWith(
+  db: HomeDatabase,
+  end: string,
+  side: "from" | "to",
+): { readonly by: string; readonly type: string }[] {
   return db
     .all("select artifact, type from relation_end where end = ? and role in (?, 'both')", end, side)
     .map(({ artifact, type }) => ({ by: hexOf(artifact), type: String(type) }));
@@ -101,7 +105,11 @@ export function relationsWith(db: HomeDatabase, end: string, side: "from" | "to"
 
 /** The whole relation of a type that an artifact says. */
 export function relationBy(db: HomeDatabase, by: string, type: string): Relation {
-  const rows = db.all("select end, role from relation_end where artifact = ? and type = ? order by end", keyBlob(by), type);
+  const rows = db.all(
+    "select end, role from relation_end where artifact = ? and type = ? order by end",
+    keyBlob(by),
+    type,
+  );
   const side = (name: string): string[] =>
     rows.filter(({ role }) => role === name || role === "both").map(({ end }) => String(end));
   return { type, from: side("from"), to: side("to"), by };

@@ -104,7 +104,11 @@ function conditionsOf({ run, definition, status, since, before }: RunFilter): Co
 }
 
 /** Facts of every shard. */
-function* factRows({ contents: { shards } }: HomeParts, kind: "run" | "statement", conditions: Conditions): Generator<Row> {
+function* factRows(
+  { contents: { shards } }: HomeParts,
+  kind: "run" | "statement",
+  conditions: Conditions,
+): Generator<Row> {
   const tags = kind === "run" ? "null" : "(select json_group_array(t.tag) from tag t where t.key = f.key)";
   const where = ["f.kind = ?", ...conditions.map(([sql]) => sql)].join(" and ");
   for (const index of shards.indexes())
@@ -131,7 +135,12 @@ function runOf(record: string, origin: Origin, row: Row, statement: Statement | 
 }
 
 /** The keys of the run records of an execution, whether they are visible or not. */
-export function runRecordKeys({ contents: { shards } }: HomeParts, run: string, generation: number, chain?: string): string[] {
+export function runRecordKeys(
+  { contents: { shards } }: HomeParts,
+  run: string,
+  generation: number,
+  chain?: string,
+): string[] {
   const keys: string[] = [];
   for (const index of shards.indexes())
     for (const { key, chain: found } of shards
