@@ -9,12 +9,13 @@
 import { mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
+import { createHomeFolder } from "../federation/index.ts";
 import { commandForkOriginOf, decodeData, forkOriginOf, type Store } from "../kernel/index.ts";
 import { isServer, shownUrl, sqlitePathOf, storeOf } from "../stores/index.ts";
 import { copyOf, Mirror, readMirrorInfo, type CopiedRun, type PutOutcome } from "../stores/maintenance/index.ts";
 import { CommandError } from "./command-error.ts";
 import { EXIT } from "./exit-codes.ts";
-import { createHome } from "./home.ts";
+import { homeOf } from "./home.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkMirrorName, mirrorPath } from "./mirrors.ts";
 import { shellWord } from "./next-command.ts";
@@ -218,7 +219,7 @@ export async function withMirror<T>(
   options: GlobalOptions,
   work: (mirror: Mirror) => Promise<T>,
 ): Promise<T> {
-  createHome(options);
+  createHomeFolder(homeOf(options));
   const mirror = await Mirror.open({
     path: mirrorPath(options, name),
     name,

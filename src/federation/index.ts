@@ -73,3 +73,6 @@ export {
   type HashAt,
   type TreeHead,
 } from "./log/tree-proof.ts";
+export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
+export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
+export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
