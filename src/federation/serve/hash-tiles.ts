@@ -81,11 +81,17 @@ export class HashTiles {
   }
 
   async #rootAt(origin: string, size: number): Promise<string> {
-    return (await this.treeAt(origin, size)).rootHash().toString("base64");
+    return (await this.#treeAt(origin, size)).rootHash().toString("base64");
+  }
+
+  /** The tree of a log, to be continued. */
+  async tree(head: LogHead): Promise<MerkleTree> {
+    await this.#check(head);
+    return this.#treeAt(head.origin, head.size);
   }
 
   /** The tree of the first `size` records, made of the largest tiles: 255 hashes for each level at most. */
-  async treeAt(origin: string, size: number): Promise<MerkleTree> {
+  async #treeAt(origin: string, size: number): Promise<MerkleTree> {
     const peaks: Buffer[] = [];
     let level = 0;
     while (TILE_WIDTH ** (level + 1) <= size) level += 1;

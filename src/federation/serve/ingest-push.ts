@@ -7,7 +7,7 @@
 // ingest-push.I3. The memory of a push is that of one batch: staged files are read one by one.
 
 import { isErrorCode, RepriseError } from "../../base/index.ts";
-import { leafHash } from "../../receipts/index.ts";
+import { leafHash, MerkleTree } from "../../receipts/index.ts";
 import type { Batch } from "../home/ingest.ts";
 import { parseCheckpoint, type Checkpoint } from "../log/checkpoint.ts";
 import { decodeArtifact, type Content } from "../log/content.ts";
@@ -42,9 +42,10 @@ const BATCH_BYTES = 8 * 1_024 * 1_024;
 /** ingest-push.I1. Throws with the code of the refusal. */
 export async function ingestPush(push: PushedCheckpoint): Promise<void> {
   const { home, checkpoint } = push;
-  const size = home.checkpoint(checkpoint.origin)?.size ?? 0;
+  const head = home.checkpoint(checkpoint.origin);
+  const size = head?.size ?? 0;
   const staged = findTiles(push, size);
-  if (checkpoint.size - size > BATCH_RECORDS) await checkRoot(push, size, staged);
+  if (checkpoint.size - size > BATCH_RECORDS) await checkRoot(push, head, staged);
   const batch = new PushBatch(push);
   for (const path of push.staged.list(push.peer, checkpoint.origin)) addLarge(push, path, batch);
   for (const tile of staged) {
@@ -94,9 +95,13 @@ function* packOf({ staged, peer, checkpoint: { origin } }: PushedCheckpoint, til
 }
 
 /** ingest-push.I1 */
-async function checkRoot(push: PushedCheckpoint, size: number, tiles: readonly StagedTile[]): Promise<void> {
+async function checkRoot(
+  push: PushedCheckpoint,
+  head: Checkpoint | undefined,
+  tiles: readonly StagedTile[],
+): Promise<void> {
   const { origin, root } = push.checkpoint;
-  const tree = await push.tiles.treeAt(origin, size);
+  const tree = head === undefined ? new MerkleTree() : await push.tiles.tree(head);
   for (const tile of tiles) for (const record of recordsOf(push, tile)) tree.push(leafHash(record));
   if (tree.rootHash().toString("base64") === root) return;
   throw new RepriseError(
