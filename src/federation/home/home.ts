@@ -29,6 +29,7 @@ import { Origins, stateOfOrigin, type AdmitOptions, type OriginRow, type OriginS
 import { isRepriseFederationError, Refusal, refused } from "./refusal.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
+import { factKeys, isNamed } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
 
 export interface HomeOptions {
@@ -220,6 +221,21 @@ export class Home {
       ...(number === undefined ? [limit] : [number, limit]),
     );
     return rows.map(({ key }) => hexOf(key));
+  }
+
+  /** Whether a visible record of the log puts this content. */
+  names(origin: Origin, content: Content): boolean {
+    return isNamed(this.#parts, origin, content);
+  }
+
+  /** The keys of the run records of one generation of a run that have this chain. */
+  runRecords(run: string, generation: number, chain: string): string[] {
+    return factKeys(this.#shards, "run", run, generation, chain);
+  }
+
+  /** The keys of the statements of one generation of a run, whichever site they are of. */
+  statements(run: string, generation: number): string[] {
+    return factKeys(this.#shards, "statement", run, generation);
   }
 
   // ── state ──
