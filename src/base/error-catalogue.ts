@@ -8,6 +8,11 @@ export type ErrorFamily = "usage" | "determinism" | "store" | "outcome" | "feder
 
 export const ERROR_CATALOGUE = {
   // usage: the caller must change the call
+  BAD_CARRIER_URL: {
+    family: "usage",
+    summary: "The URL of a carrier is invalid, or no carrier supports it.",
+    next: 'Write a folder ("/mnt/stick/history"), "https://host/path", "s3://bucket/prefix?region=eu-central-1" or "nats://host:4222/bucket".',
+  },
   BAD_DURATION: {
     family: "usage",
     summary: 'A duration is neither a whole number of milliseconds nor a number with a unit, such as "5 minutes".',
@@ -188,8 +193,6 @@ export const ERROR_CATALOGUE = {
     summary: "Invalid call. The message says what to change.",
     next: "Change the call as the message says; for a command, `reprise <command> --help`.",
   },
-
-  // determinism: the author of the definition must change its code, or restore the earlier code
   DETERMINISM_VIOLATION: {
     family: "determinism",
     summary: "The code does not match the journal: it requested another step than the one recorded.",
@@ -228,8 +231,6 @@ export const ERROR_CATALOGUE = {
     summary: "The workflow awaits a promise that the engine does not own, so no recorded event can resume it.",
     next: "Move the call into `ctx.run()` or a task, and wait with `ctx.sleep()`; then `reprise resume <id>`.",
   },
-
-  // store: the operator of the database must act
   PAYLOAD_KEY_MISSING: {
     family: "store",
     summary: "A payload is encrypted with a key, or written with a codec, that this process does not have.",
@@ -324,8 +325,6 @@ export const ERROR_CATALOGUE = {
     summary: "The store's settings would lose acknowledged commits in a power failure.",
     next: 'Restore the settings that the message names, or accept the loss: `createEngine({ durability: "relaxed" })`.',
   },
-
-  // outcome: the author of the run's code, or the operator, must act
   ATTEMPT_TIMEOUT: {
     family: "outcome",
     summary: "An attempt ran longer than its `timeout`.",
@@ -410,12 +409,21 @@ export const ERROR_CATALOGUE = {
     summary: "The run failed or was cancelled, and the undo of some steps failed.",
     next: "Undo the steps in `details` manually; `error.cause` is why the run failed.",
   },
-
-  // federation: the maker of the bundle, or the operator of the other site, must act
   BUNDLE_DAMAGED: {
     family: "federation",
     summary: "A bundle is not what its maker wrote: a line is missing, cut off, changed, or of an unknown kind.",
     next: "Get the file again from its maker. `reprise verify <file>` names the line.",
+  },
+  CARRIER_REFUSED: {
+    family: "federation",
+    summary:
+      "A carrier refused a request, or answered in a way that Reprise does not accept: no permission, a redirect, a symbolic link.",
+    next: "Do what the message names: correct the token, the keys, the permissions or the address of the carrier.",
+  },
+  CARRIER_UNREACHABLE: {
+    family: "federation",
+    summary: "A carrier did not answer, answered too slowly, or its disk, folder or server is not there.",
+    next: "Check that the server runs, or that the disk is mounted, and repeat the command; nothing is lost.",
   },
   CHECKPOINT_INVALID: {
     family: "federation",
@@ -426,6 +434,17 @@ export const ERROR_CATALOGUE = {
     family: "federation",
     summary: "Bytes do not have the key, type, size or SHA-256 that another site says they have.",
     next: "Pull again, from another peer if there is one. `reprise fed conflicts` lists the evidence.",
+  },
+  EVIDENCE_INVALID: {
+    family: "federation",
+    summary: "A site sent evidence of a fork that does not prove one.",
+    next: "Nothing was quarantined. Ask the operator of the site that sent it; `reprise fed conflicts` lists what is proved.",
+  },
+  LIMIT_EXCEEDED: {
+    family: "federation",
+    summary:
+      "A file, a record or a batch of another site is larger than this site takes, or this one is larger than the other site takes.",
+    next: "Compare the limits of both sites. Raise the limit that the message names if you trust the other site.",
   },
   LINK_INVALID: {
     family: "federation",
@@ -452,8 +471,6 @@ export const ERROR_CATALOGUE = {
     summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
     next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
   },
-
-  // invariant: the maintainers of Reprise must act
   INVARIANT: {
     family: "invariant",
     summary: "Reprise detected a state that its rules exclude, and stopped before it wrote anything.",
