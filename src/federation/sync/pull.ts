@@ -62,6 +62,12 @@ export async function pullFrom(home: Home, carrier: Carrier, options: PullOption
   return pulled;
 }
 
+/** Takes back a log of this site that a carrier has. */
+export async function pullOwn(home: Home, carrier: Carrier, origin: Origin): Promise<void> {
+  const state = home.origin(origin);
+  if (state !== undefined) await pullLog(home, carrier, state, { journals: "all" });
+}
+
 function withoutWait({ waitMs: _, ...options }: PullOptions): PullOptions {
   return options;
 }
