@@ -3,11 +3,14 @@
 // artifact-key.A1. key(type, bytes) = SHA-256(PAE(type, bytes)), in lower-case hex. PAE is that of DSSE v1: lengths in bytes, in decimal.
 // artifact-key.A2. The type is never absent from what is hashed.
 
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { sha256Hex, sha256HexOf } from "./digest.ts";
 
+/** What this package names by its key. */
+export type ArtifactName = "value" | "claim" | "run" | "memo" | "link" | "slot" | "snapshot";
+
 /** The type of an artifact of this package: `application/vnd.reprise.claim.v1+json`. */
-export function mediaType(name: "value" | "claim" | "run" | "memo"): string {
+export function mediaType(name: ArtifactName): string {
   return `application/vnd.reprise.${name}.v1+json`;
 }
 
@@ -17,8 +20,10 @@ export function pae(type: string, text: string): string {
 }
 
 /** artifact-key.A1 */
-export function artifactKey(type: string, text: string): string {
-  return sha256Hex(pae(type, text));
+export function artifactKey(type: string, content: string | Uint8Array): string {
+  if (typeof content === "string") return sha256Hex(pae(type, content));
+  const head = `DSSEv1 ${Buffer.byteLength(type)} ${type} ${content.length} `;
+  return createHash("sha256").update(head).update(content).digest("hex");
 }
 
 /** As `artifactKey`, under a secret: who does not have it cannot guess the text from the key. */

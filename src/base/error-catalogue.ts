@@ -417,10 +417,40 @@ export const ERROR_CATALOGUE = {
     summary: "A bundle is not what its maker wrote: a line is missing, cut off, changed, or of an unknown kind.",
     next: "Get the file again from its maker. `reprise verify <file>` names the line.",
   },
+  CHECKPOINT_INVALID: {
+    family: "federation",
+    summary: "A checkpoint is not a signed note of origin, size and root, or a signature is not of its text.",
+    next: "Fetch it again with `reprise pull <peer>`. If it stays, the operator of that site must check its log: `reprise head`.",
+  },
+  CONTENT_DAMAGED: {
+    family: "federation",
+    summary: "Bytes do not have the key, type, size or SHA-256 that another site says they have.",
+    next: "Pull again, from another peer if there is one. `reprise fed conflicts` lists the evidence.",
+  },
+  LINK_INVALID: {
+    family: "federation",
+    summary: "A link has an end, a type or a size that links cannot have.",
+    next: 'Use keys, "run:<id>" or "origin:<origin>" as ends, at most 1,024 on each side.',
+  },
+  LOG_FILE_DAMAGED: {
+    family: "federation",
+    summary: "A file of a log (a tile, an entry bundle or a pack) is cut off or not in its format.",
+    next: "Pull again. If it stays, the origin writes the file again with `reprise push`.",
+  },
   MIRROR_CONFLICT: {
     family: "federation",
     summary: "The mirror has another journal of the same run, and neither extends the other: one is damaged or forked.",
     next: "Put the other copy under another name with `--as`, compare both, and delete the mirror that is wrong.",
+  },
+  NOT_ADMITTED: {
+    family: "federation",
+    summary: "No key that this site admits signed the checkpoint of a log.",
+    next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`. Its operator prints the vkey with `reprise key`.",
+  },
+  RECORD_INVALID: {
+    family: "federation",
+    summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
+    next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
   },
 
   // invariant: the maintainers of Reprise must act

@@ -7,3 +7,72 @@
 export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
 export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
 export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
+export { cellOf, joinCell, stateOfCell, type Cell, type CellState } from "./log/cell.ts";
+export { openCheckpoint, parseCheckpoint, signCheckpoint, type Checkpoint } from "./log/checkpoint.ts";
+export {
+  checkContent,
+  contentHead,
+  contentOf,
+  decodeArtifact,
+  encodeArtifact,
+  isContentHead,
+  type Content,
+  type ContentHead,
+} from "./log/content.ts";
+export { batchLength, KeyHistory } from "./log/key-history.ts";
+export { linkEnds, linkId, linkText, MAX_LINK_ENDS, parseLink, slotOf, type Link, type LinkRole } from "./log/link.ts";
+export { areForkedHeads, relationOf, type LogCopy, type LogRelation } from "./log/log-relation.ts";
+export { LogTree } from "./log/log-tree.ts";
+export { cosignNote, findSigners, MAX_NOTE_BYTES, parseNote, type Note, type NoteSignature } from "./log/note.ts";
+export { findOriginParts, firstEpoch, isOrigin, nextEpoch, originParts, type Origin } from "./log/origin.ts";
+export { MAX_PACKED_BYTES, packText, parsePack } from "./log/pack.ts";
+export { compareMarks, compareRecords, recordId, type Mark } from "./log/record-order.ts";
+export {
+  MAX_CLOCK_JUMP,
+  MAX_RECORD_BYTES,
+  nextRecord,
+  parseRecord,
+  recordText,
+  type ExpectedRecord,
+  type LogEnd,
+  type LogRecord,
+  type RecordBody,
+  type RecordOp,
+} from "./log/record.ts";
+export {
+  closedCut,
+  isClosedCut,
+  isInSnapshot,
+  parseSnapshot,
+  snapshotId,
+  snapshotText,
+  type SeenOf,
+  type SnapshotHeads,
+} from "./log/snapshot.ts";
+export { foldRecords, stateHash, stateHashOf, stateLineOf, type StateLine } from "./log/state-hash.ts";
+export { tileRoot, TileStack, type Tile } from "./log/tile-stack.ts";
+export {
+  artifactPath,
+  CHECKPOINT_PATH,
+  decodeEntries,
+  decodeTile,
+  encodeEntries,
+  encodeTile,
+  handoverPath,
+  journalPath,
+  packPath,
+  TILE_WIDTH,
+  tilePath,
+  tilesOf,
+  type TileName,
+} from "./log/tiles.ts";
+export {
+  consistencyProof,
+  hashesOf,
+  inclusionProof,
+  rootOf,
+  verifyConsistency,
+  verifyInclusion,
+  type HashAt,
+  type TreeHead,
+} from "./log/tree-proof.ts";

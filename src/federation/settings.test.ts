@@ -40,17 +40,32 @@ describe("settings", () => {
   test.each([
     [{ shards: 257 }, "createFederation: shards: expected a whole number from 1 to 256, got 257."],
     [{ peers: { "the hub": { vkey: HUB.vkey } } }, /peers\.the hub: expected a name/],
-    [{ peers: { hub: { vkey: HUB.vkey, tokn: TOKEN } } }, /peers\.hub: there is no option "tokn"; expected grants, memo/],
+    [
+      { peers: { hub: { vkey: HUB.vkey, tokn: TOKEN } } },
+      /peers\.hub: there is no option "tokn"; expected grants, memo/,
+    ],
     [{ peers: { hub: { vkey: "hub" } } }, /peers\.hub\.vkey: "hub" is not a vkey/],
     [{ peers: { hub: { vkey: HUB.vkey, url: "ftp://hub" } } }, /peers\.hub\.url: expected a folder, or a URL/],
     [{ peers: { hub: { vkey: HUB.vkey, push: "yes" } } }, /peers\.hub\.push: expected true or false, got 'yes'/],
-    [{ peers: { hub: { vkey: HUB.vkey, grants: ["delete"] } } }, /peers\.hub\.grants: expected "erase" or "work:<label>"/],
-    [{ peers: { hub: { vkey: HUB.vkey, memo: { trust: true, sample: 2 } } } }, /memo\.sample: expected a number from 0 to 1/],
+    [
+      { peers: { hub: { vkey: HUB.vkey, grants: ["delete"] } } },
+      /peers\.hub\.grants: expected "erase" or "work:<label>"/,
+    ],
+    [
+      { peers: { hub: { vkey: HUB.vkey, memo: { trust: true, sample: 2 } } } },
+      /memo\.sample: expected a number from 0 to 1/,
+    ],
     [{ peers: { a: { vkey: HUB.vkey }, b: { vkey: HUB.vkey } } }, /peers\.a and peers\.b have the same origin/],
     [{ publish: [{ to: ["hub"], payloads: "full" }] }, /publish\[0\]\.to: there is no peer "hub"; there are no peers/],
     [{ publish: [{ to: ["*"], payloads: "all" }] }, /publish\[0\]\.payloads: expected "full", "hash-only" or "none"/],
-    [{ publish: [{ to: ["*"], definition: ["a"], payloads: "full" }] }, /publish\[0\]: there is no option "definition"/],
-    [{ peers: { hub: { vkey: HUB.vkey } }, work: { gpu: "hubb" } }, /work\.gpu: there is no peer "hubb"; the peers are hub/],
+    [
+      { publish: [{ to: ["*"], definition: ["a"], payloads: "full" }] },
+      /publish\[0\]: there is no option "definition"/,
+    ],
+    [
+      { peers: { hub: { vkey: HUB.vkey } }, work: { gpu: "hubb" } },
+      /work\.gpu: there is no peer "hubb"; the peers are hub/,
+    ],
     [{ archive: 7 }, /archive: expected a string, got 7/],
   ])("%j are refused, and the message names the member", (settings, message) => {
     expect(() => check(settings)).toThrow(message);

@@ -12,7 +12,8 @@ export function leafHash(text: string): Hash {
   return hash("sha256", `\0${text}`, "buffer");
 }
 
-function nodeHash(left: Hash, right: Hash): Hash {
+/** merkle.M1 */
+export function nodeHash(left: Hash, right: Hash): Hash {
   const bytes = Buffer.allocUnsafe(65);
   bytes[0] = 1;
   left.copy(bytes, 1);
@@ -22,8 +23,14 @@ function nodeHash(left: Hash, right: Hash): Hash {
 
 export class MerkleTree {
   /** merkle.M2. The roots of the complete subtrees, largest first: one for each bit of `size`. */
-  readonly #peaks: Hash[] = [];
-  #size = 0;
+  readonly #peaks: Hash[];
+  #size: number;
+
+  /** Continues a tree of `size` leaves that has these peaks. */
+  constructor(peaks: readonly Hash[] = [], size = 0) {
+    this.#peaks = [...peaks];
+    this.#size = size;
+  }
 
   get size(): number {
     return this.#size;
@@ -39,12 +46,21 @@ export class MerkleTree {
     this.#size += 1;
   }
 
+  /** merkle.M2. What a tree is continued from. */
+  peaks(): readonly Hash[] {
+    return [...this.#peaks];
+  }
+
   /** The root over all leaves so far, in hex. */
   root(): string {
+    return this.rootHash().toString("hex");
+  }
+
+  rootHash(): Hash {
     const root = this.#peaks.reduceRight<Hash | undefined>(
       (right, left) => (right === undefined ? left : nodeHash(left, right)),
       undefined,
     );
-    return (root ?? hash("sha256", "", "buffer")).toString("hex");
+    return root ?? hash("sha256", "", "buffer");
   }
 }

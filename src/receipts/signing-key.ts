@@ -3,6 +3,7 @@
 // signing-key.K1. origin = `<name>/<first 16 hex of SHA-256(public key)>`: a name that no other key has.
 // signing-key.K2. A vkey is what a verifier needs: `<origin>+<8 hex>+<base64 of 0x01 ‖ public key>`. The eight digits are the first
 //   four bytes of SHA-256(origin ‖ 0x0A ‖ 0x01 ‖ public key).
+//   A log that an origin begins again has the origin `<origin>/<epoch>`, and the same public key under that name.
 // signing-key.K3. Ed25519 is deterministic: the same text has the same signature.
 
 import { createHash, createHmac, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from "node:crypto";
@@ -12,8 +13,10 @@ const SEED_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
 const PUBLIC_HEAD = Buffer.from("302a300506032b6570032100", "hex");
 const SEED_BYTES = 32;
 const ED25519 = Buffer.of(1);
-const NAME = /^[A-Za-z0-9._-]{1,100}$/;
-const ORIGIN = /^[A-Za-z0-9._-]{1,100}\/[0-9a-f]{16}$/;
+/** A name is also the name of a folder, so it is neither `.` nor `..`. */
+const NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/;
+const VKEY =
+  /^((?!\.{1,2}\/)[A-Za-z0-9._-]{1,100}\/[0-9a-f]{16}(?:\/[1-9][0-9]{0,8})?)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+={0,2})$/;
 
 /** What a verifier knows of a signer. */
 export interface VerifyingKey {
@@ -21,18 +24,23 @@ export interface VerifyingKey {
   /** `<origin>+<8 hex>`, as in a signature. */
   readonly id: string;
   readonly vkey: string;
+  /** The 32 bytes of the Ed25519 key. */
+  readonly publicKey: Uint8Array;
   verify(text: string, signature: Uint8Array): boolean;
+  /** The same key under the name of another origin: after a rotation, and for a later epoch of the log. */
+  forOrigin(origin: string): VerifyingKey;
 }
 
 export interface SigningKey extends VerifyingKey {
   sign(text: string): Buffer;
   /** A secret that only the holder of the key can derive: the same for the same use. */
   derive(use: string, bytes: number): Buffer;
+  forOrigin(origin: string): SigningKey;
 }
 
-/** The key of a seed of 32 bytes. The name may hold neither space nor `+`; in its place stands the origin that a rotated key keeps. */
+/** The key of a seed of 32 bytes. The name may hold neither space nor `+`. */
 export function signingKeyOf(seed: Uint8Array, name: string): SigningKey {
-  if (!NAME.test(name) && !ORIGIN.test(name))
+  if (!NAME.test(name))
     throw new RepriseError(
       "BAD_OPTIONS",
       `The name of a signing key has 1 to 100 letters, digits, dots, underscores and hyphens; got ${JSON.stringify(name)}.`,
@@ -41,18 +49,23 @@ export function signingKeyOf(seed: Uint8Array, name: string): SigningKey {
     throw new RepriseError("BAD_OPTIONS", `A signing key has a seed of ${SEED_BYTES} bytes; got ${seed.length}.`);
   const secret = createPrivateKey({ key: Buffer.concat([SEED_HEAD, seed]), format: "der", type: "pkcs8" });
   const bytes = createPublicKey(secret).export({ format: "der", type: "spki" }).subarray(-SEED_BYTES);
-  const known = verifyingKey(ORIGIN.test(name) ? name : `${name}/${sha256Hex(bytes).slice(0, 16)}`, bytes);
-  return {
-    ...known,
+  const named = (origin: string): SigningKey => ({
+    ...verifyingKey(origin, bytes),
     sign: (text) => sign(null, Buffer.from(text), secret),
     derive: (use, length) => createHmac("sha256", seed).update(`reprise/derive/v1/${use}`).digest().subarray(0, length),
-  };
+    forOrigin: named,
+  });
+  return named(firstOrigin(name, bytes));
+}
+
+/** signing-key.K1. The origin whose first key this is. */
+export function firstOrigin(name: string, publicKey: Uint8Array): string {
+  return `${name}/${sha256Hex(publicKey).slice(0, 16)}`;
 }
 
 /** signing-key.K2. The key of a vkey's text. */
 export function parseVkey(text: string): VerifyingKey {
-  const [, origin = "", id = "", encoded = ""] =
-    /^([A-Za-z0-9._-]{1,100}\/[0-9a-f]{16})\+([0-9a-f]{8})\+([A-Za-z0-9+/]+={0,2})$/.exec(text.trim()) ?? [];
+  const [, origin = "", id = "", encoded = ""] = VKEY.exec(text.trim()) ?? [];
   const bytes = Buffer.from(encoded, "base64");
   if (bytes.length !== SEED_BYTES + 1 || bytes[0] !== 1) throw badVkey(text, "it is not an Ed25519 vkey");
   const key = verifyingKey(origin, bytes.subarray(1));
@@ -77,7 +90,9 @@ function verifyingKey(origin: string, bytes: Uint8Array): VerifyingKey {
     origin,
     id,
     vkey: `${id}+${typed.toString("base64")}`,
+    publicKey: bytes,
     verify: (text, signature) => verify(null, Buffer.from(text), key, signature),
+    forOrigin: (other) => verifyingKey(other, bytes),
   };
 }
 

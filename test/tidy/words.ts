@@ -12,9 +12,7 @@ const PARTS = new Set(
   ).split(" "),
 );
 /** As a whole name. */
-const NAMES = new Set(
-  "Held Memory Link Links Word Words Waiting Care bornAs functionWords hasChanged lives care".split(" "),
-);
+const NAMES = new Set("Held Memory Word Words Waiting Care bornAs functionWords hasChanged lives care".split(" "));
 /** As a part of a file's name. */
 const IN_PATHS = new Set("words ask life lives wanted care helping everywhere elsewhere".split(" "));
 /** `crashEverywhere` is a public name. */

@@ -20,7 +20,9 @@ export function addFederationCommands(program: Command): void {
     .argument("[peer]", "name of a peer, or the URL of a carrier (default: every peer with push)")
     .addHelpText("after", examples("push", "push hub", "push /mnt/backup/history"))
     .action(
-      action(async (peer: string | undefined, options: PushOptions) => (await import("../push.ts")).push(peer, options)),
+      action(async (peer: string | undefined, options: PushOptions) =>
+        (await import("../push.ts")).push(peer, options),
+      ),
     );
 
   program
@@ -38,11 +40,11 @@ export function addFederationCommands(program: Command): void {
     )
     .addHelpText(
       "after",
-      helpNotes("\nThe log is the same for all readers and tells nothing; a peer with a token also gets what rules publish."),
+      helpNotes(
+        "\nThe log is the same for all readers and tells nothing; a peer with a token also gets what rules publish.",
+      ),
     )
-    .action(
-      action(async (options: ServeCommandOptions) => (await import("../serve.ts")).serve(options)),
-    );
+    .action(action(async (options: ServeCommandOptions) => (await import("../serve.ts")).serve(options)));
 
   program
     .command("head")
@@ -72,7 +74,10 @@ export function addFederationCommands(program: Command): void {
     .requiredOption("--reason <text>", "why; a record of the log keeps it")
     .option("--all", "of a run: also its claim and statement")
     .option("--yes", "skip the confirmation")
-    .addHelpText("after", examples('erase order-7 --reason "request of the customer"', "erase 6232d194…4b41 --reason leaked --yes"))
+    .addHelpText(
+      "after",
+      examples('erase order-7 --reason "request of the customer"', "erase 6232d194…4b41 --reason leaked --yes"),
+    )
     .action(
       action(async (what: string, options: EraseOptions) => (await import("../history.ts")).erase(what, options)),
     );
@@ -120,7 +125,9 @@ function addPeerCommands(program: Command): void {
     .description("Forget a site; its records that are here stay")
     .argument("<peer>", "name of the site")
     .addHelpText("after", examples("peer remove hub"))
-    .action(action(async (name: string, options: GlobalOptions) => (await import("../peer.ts")).removePeer(name, options)));
+    .action(
+      action(async (name: string, options: GlobalOptions) => (await import("../peer.ts")).removePeer(name, options)),
+    );
 
   peer
     .command("list")
@@ -155,7 +162,9 @@ function addSnapshotCommands(program: Command): void {
     .argument("<snapshot>", KEY)
     .addHelpText("after", examples("snapshot show 3f02"))
     .action(
-      action(async (id: string, options: SnapshotOptions) => (await import("../snapshot.ts")).showSnapshot(id, options)),
+      action(async (id: string, options: SnapshotOptions) =>
+        (await import("../snapshot.ts")).showSnapshot(id, options),
+      ),
     );
 
   snapshot
@@ -200,7 +209,9 @@ function addFedCommands(program: Command): void {
     .option("--all", "include resolved ones")
     .addHelpText("after", examples("fed conflicts", "fed conflicts --all --json"))
     .action(
-      action(async (options: FedOptions & { readonly all?: boolean }) => (await import("../fed.ts")).conflicts(options)),
+      action(async (options: FedOptions & { readonly all?: boolean }) =>
+        (await import("../fed.ts")).conflicts(options),
+      ),
     );
 
   fed
@@ -210,7 +221,9 @@ function addFedCommands(program: Command): void {
     .option("--keep <choice>", "which side holds; `fed conflicts` lists the choices")
     .addHelpText("after", examples("fed resolve 3", "fed resolve 3 --keep first"))
     .action(
-      action(async (conflict: string, options: ResolveOptions) => (await import("../fed.ts")).resolve(conflict, options)),
+      action(async (conflict: string, options: ResolveOptions) =>
+        (await import("../fed.ts")).resolve(conflict, options),
+      ),
     );
 
   fed
