@@ -20,6 +20,8 @@ export interface PublishRule<Peer extends string = string> {
   definitions?: readonly string[];
   /** Only runs with at least one of these tags; `*` stands for any characters. Default: all. */
   tags?: readonly string[];
+  /** Origins whose runs this site relays; `*` stands for any characters. Default: the rule is for the runs of this site. */
+  origins?: readonly string[];
   /** `"full"`: journals and values; `"hash-only"`: their digests; `"none"`: nothing, which ends the search for a rule. */
   payloads: PublishedPayloads;
 }
@@ -50,6 +52,14 @@ export interface PeerSettings {
   memo?: MemoTrust;
 }
 
+/** The peers that execute the tasks of a label. */
+export interface WorkTargets<Peer extends string = string> {
+  /** Each task goes to one of those that are connected. */
+  peers: readonly Peer[];
+  /** 2: two peers execute each task, and their results are compared before one is committed. Default: 1. */
+  redundancy?: 1 | 2;
+}
+
 /** The members that createFederation and `<home>/federation.json` share. */
 export interface FederationSettings<Peer extends string = string> {
   /** The name of a new signing key. Default: the name of the folder. */
@@ -60,15 +70,15 @@ export interface FederationSettings<Peer extends string = string> {
   peers?: Readonly<Record<Peer, PeerSettings>>;
   /** The first rule that fits a run and a peer decides. Default: nothing is published. */
   publish?: readonly PublishRule<NoInfer<Peer>>[];
-  /** Label of tasks → the peer that executes them. */
-  work?: Readonly<Record<string, NoInfer<Peer>>>;
+  /** Label of tasks → the peer, or the peers, that execute them. */
+  work?: Readonly<Record<string, NoInfer<Peer> | WorkTargets<NoInfer<Peer>>>>;
   /** A carrier that keeps the history of this site, such as `s3://bucket/prefix`. */
   archive?: string;
 }
 
 export const SETTING_NAMES = ["archive", "name", "peers", "publish", "shards", "work"] as const;
 const PEER_NAMES = ["grants", "memo", "pull", "push", "token", "url", "vkey"];
-const RULE_NAMES = ["definitions", "payloads", "tags", "to"];
+const RULE_NAMES = ["definitions", "origins", "payloads", "tags", "to"];
 const PAYLOADS: readonly unknown[] = ["full", "hash-only", "none"];
 
 const PEER = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
@@ -96,7 +106,7 @@ export interface CheckedSettings {
   readonly shards: number | undefined;
   readonly peers: readonly Peer[];
   readonly publish: readonly Required<PublishRule>[];
-  readonly work: ReadonlyMap<string, string>;
+  readonly work: ReadonlyMap<string, Required<WorkTargets>>;
   readonly archive: string | undefined;
 }
 
@@ -187,24 +197,37 @@ function checkMemo(memo: MemoTrust | undefined, what: string): Required<MemoTrus
 function checkRule(rule: PublishRule, what: string, peers: ReadonlySet<string>): Required<PublishRule> {
   expectObject(rule, what);
   checkOptionNames(rule, RULE_NAMES, what);
-  const { to, definitions = ["*"], tags = [], payloads } = rule;
+  const { to, definitions = ["*"], tags = [], origins = [], payloads } = rule;
   if (!PAYLOADS.includes(payloads)) throw bad(`${what}.payloads`, '"full", "hash-only" or "none"', payloads);
   return {
     to: expectTexts(to, `${what}.to`).map((name) => (name === "*" ? name : checkPeerName(name, `${what}.to`, peers))),
     definitions: expectTexts(definitions, `${what}.definitions`),
     tags: expectTexts(tags, `${what}.tags`),
+    origins: expectTexts(origins, `${what}.origins`),
     payloads,
   };
 }
 
-function checkWork(work: object, where: string, peers: ReadonlySet<string>): ReadonlyMap<string, string> {
+function checkWork(
+  work: object,
+  where: string,
+  peers: ReadonlySet<string>,
+): ReadonlyMap<string, Required<WorkTargets>> {
   expectObject(work, `${where}: work`);
   return new Map(
-    Object.entries(work).map(([label, peer]) => {
-      expectText(peer, `${where}: work.${label}`);
-      return [label, checkPeerName(peer as string, `${where}: work.${label}`, peers)];
-    }),
+    Object.entries(work).map(([label, given]) => [label, checkTargets(given, `${where}: work.${label}`, peers)]),
   );
+}
+
+function checkTargets(given: unknown, what: string, peers: ReadonlySet<string>): Required<WorkTargets> {
+  if (typeof given === "string") return { peers: [checkPeerName(given, what, peers)], redundancy: 1 };
+  if (typeof given !== "object" || given === null) throw bad(what, "the name of a peer", given);
+  checkOptionNames(given, ["peers", "redundancy"], what);
+  const { peers: names, redundancy = 1 } = given as WorkTargets;
+  if (redundancy !== 1 && redundancy !== 2) throw bad(`${what}.redundancy`, "1 or 2", redundancy);
+  const checked = expectTexts(names, `${what}.peers`).map((name) => checkPeerName(name, `${what}.peers`, peers));
+  if (checked.length < redundancy) throw bad(`${what}.peers`, `at least ${redundancy} names of peers`, names);
+  return { peers: checked, redundancy };
 }
 
 /** settings.S3 */
