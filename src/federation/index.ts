@@ -4,9 +4,6 @@
 // through. `home` is the directory with everything that a site knows of itself and of others. `sync` moves records between store, home
 // and carriers. `serve` answers other sites. `work` runs tasks for them.
 
-export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
-export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
-export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
 export { cellOf, joinCell, stateOfCell, type Cell, type CellState } from "./log/cell.ts";
 export { openCheckpoint, parseCheckpoint, signCheckpoint, type Checkpoint } from "./log/checkpoint.ts";
 export {
@@ -76,3 +73,6 @@ export {
   type HashAt,
   type TreeHead,
 } from "./log/tree-proof.ts";
+export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
+export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
+export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";

@@ -90,7 +90,7 @@ function createKey(home: string, name: string): OwnKey {
 
 /** False: the file is there already. */
 function create(file: string, name: string, seed: Uint8Array): boolean {
-  parseKey(`${name}:${Buffer.from(seed).toString("base64")}`, file);
+  signingKeyOf(seed, name);
   const temporary = `${file}.${systemRandom.token()}`;
   try {
     writeFileSync(temporary, `${name}:${Buffer.from(seed).toString("base64")}\n`, { flag: "wx", mode: 0o600 });
@@ -117,12 +117,7 @@ function refuseMode(file: string): void {
 export function parseKey(text: string, from: string): SigningKey {
   const [, name = "", encoded = ""] = /^([^:\s]+):([A-Za-z0-9+/]{43}=)\s*$/.exec(text) ?? [];
   const seed = Buffer.from(encoded, "base64");
-  const [first = "", digits] = name.split("/");
-  if (seed.length === SEED_BYTES) {
-    const key = signingKeyOf(seed, first);
-    // key-file.K3
-    return digits === undefined ? key : key.forOrigin(name);
-  }
+  if (seed.length === SEED_BYTES) return signingKeyOf(seed, name);
   throw new RepriseError(
     "BAD_OPTIONS",
     `${from} does not contain a signing key: expected one line, <name>:<32 bytes in base64>. Restore it, or use another home: a new key is another signer.`,

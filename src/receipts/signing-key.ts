@@ -15,8 +15,8 @@ const SEED_BYTES = 32;
 const ED25519 = Buffer.of(1);
 /** A name is also the name of a folder, so it is neither `.` nor `..`. */
 const NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/;
-const VKEY =
-  /^((?!\.{1,2}\/)[A-Za-z0-9._-]{1,100}\/[0-9a-f]{16}(?:\/[1-9][0-9]{0,8})?)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+={0,2})$/;
+const ORIGIN = /^(?!\.{1,2}\/)[A-Za-z0-9._-]{1,100}\/[0-9a-f]{16}(?:\/[1-9][0-9]{0,8})?$/;
+const VKEY = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+={0,2})$/;
 
 /** What a verifier knows of a signer. */
 export interface VerifyingKey {
@@ -38,9 +38,9 @@ export interface SigningKey extends VerifyingKey {
   forOrigin(origin: string): SigningKey;
 }
 
-/** The key of a seed of 32 bytes. The name may hold neither space nor `+`. */
+/** The key of a seed of 32 bytes. The name may hold neither space nor `+`; in its place stands the origin that a rotated key keeps. */
 export function signingKeyOf(seed: Uint8Array, name: string): SigningKey {
-  if (!NAME.test(name))
+  if (!NAME.test(name) && !ORIGIN.test(name))
     throw new RepriseError(
       "BAD_OPTIONS",
       `The name of a signing key has 1 to 100 letters, digits, dots, underscores and hyphens; got ${JSON.stringify(name)}.`,
@@ -55,7 +55,7 @@ export function signingKeyOf(seed: Uint8Array, name: string): SigningKey {
     derive: (use, length) => createHmac("sha256", seed).update(`reprise/derive/v1/${use}`).digest().subarray(0, length),
     forOrigin: named,
   });
-  return named(firstOrigin(name, bytes));
+  return named(ORIGIN.test(name) ? name : firstOrigin(name, bytes));
 }
 
 /** signing-key.K1. The origin whose first key this is. */
@@ -67,6 +67,7 @@ export function firstOrigin(name: string, publicKey: Uint8Array): string {
 export function parseVkey(text: string): VerifyingKey {
   const [, origin = "", id = "", encoded = ""] = VKEY.exec(text.trim()) ?? [];
   const bytes = Buffer.from(encoded, "base64");
+  if (!ORIGIN.test(origin)) throw badVkey(text, "it does not begin with an origin");
   if (bytes.length !== SEED_BYTES + 1 || bytes[0] !== 1) throw badVkey(text, "it is not an Ed25519 vkey");
   const key = verifyingKey(origin, bytes.subarray(1));
   if (key.id !== `${origin}+${id}`) throw badVkey(text, "its digits do not belong to its key");

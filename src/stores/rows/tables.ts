@@ -158,6 +158,8 @@ export const TABLES = {
     key: ["run", "seq", "memo"],
     columns: { run: int, seq: int, memo: text, value: payload, by: text },
   },
+  run_log: { key: ["n"], columns: { n: int, rec: text, run: maybeInt, head: maybeInt } },
+  ended_runs: { key: ["run"], columns: { run: int, at: int, head: int, adopted: int, n: maybeInt } },
   once: { key: ["run", "target"], columns: { run: int, target: text, at: int, data: maybePayload } },
   leftovers: { key: ["run"], columns: { run: int } },
   queues: {
