@@ -8,6 +8,11 @@ export type ErrorFamily = "usage" | "determinism" | "store" | "outcome" | "feder
 
 export const ERROR_CATALOGUE = {
   // usage: the caller must change the call
+  BAD_CARRIER_URL: {
+    family: "usage",
+    summary: "The URL of a carrier is invalid, or no carrier supports it.",
+    next: 'Write a folder ("/mnt/stick/history"), "https://host/path", "s3://bucket/prefix?region=eu-central-1" or "nats://host:4222/bucket".',
+  },
   BAD_DURATION: {
     family: "usage",
     summary: 'A duration is neither a whole number of milliseconds nor a number with a unit, such as "5 minutes".',
@@ -84,8 +89,8 @@ export const ERROR_CATALOGUE = {
   },
   DRIVER_MISSING: {
     family: "usage",
-    summary: "The driver package for this database is not installed.",
-    next: "Install the package that the message names: `npm install pg` or `npm install mysql2`.",
+    summary: "The package that this database or carrier needs is not installed.",
+    next: "Install the package that the message names: `npm install pg`, `npm install mysql2` or `npm install aws4fetch`.",
   },
   DUPLICATE_DEFINITION: {
     family: "usage",
@@ -417,6 +422,17 @@ export const ERROR_CATALOGUE = {
     summary: "A bundle is not what its maker wrote: a line is missing, cut off, changed, or of an unknown kind.",
     next: "Get the file again from its maker. `reprise verify <file>` names the line.",
   },
+  CARRIER_REFUSED: {
+    family: "federation",
+    summary:
+      "A carrier refused a request, or answered in a way that Reprise does not accept: no permission, a redirect, a symbolic link.",
+    next: "Do what the message names: correct the token, the keys, the permissions or the address of the carrier.",
+  },
+  CARRIER_UNREACHABLE: {
+    family: "federation",
+    summary: "A carrier did not answer, answered too slowly, or its disk, folder or server is not there.",
+    next: "Check that the server runs, or that the disk is mounted, and repeat the command; nothing is lost.",
+  },
   CHECKPOINT_INVALID: {
     family: "federation",
     summary: "A checkpoint is not a signed note of origin, size and root, or a signature is not of its text.",
@@ -426,6 +442,12 @@ export const ERROR_CATALOGUE = {
     family: "federation",
     summary: "Bytes do not have the key, type, size or SHA-256 that another site says they have.",
     next: "Pull again, from another peer if there is one. `reprise fed conflicts` lists the evidence.",
+  },
+  LIMIT_EXCEEDED: {
+    family: "federation",
+    summary:
+      "A file, a record or a batch of another site is larger than this site takes, or this one is larger than the other site takes.",
+    next: "Compare the limits of both sites. Raise the limit that the message names if you trust the other site.",
   },
   LINK_INVALID: {
     family: "federation",

@@ -20,7 +20,13 @@ export interface LogFile {
 const PAGE = 4_096;
 
 /** The tiles and entry bundles of the records after `before`, up to `size`: what a carrier at `before` lacks. */
-export function* tileFiles(home: Home, origin: Origin, before: number, size: number, edge: TileStack): Generator<LogFile> {
+export function* tileFiles(
+  home: Home,
+  origin: Origin,
+  before: number,
+  size: number,
+  edge: TileStack,
+): Generator<LogFile> {
   // The last bundle of the carrier may have been partial: it begins again at its first record.
   let bundle: string[] = [];
   for (const { n, rec } of readRecords(home, origin, before - (before % TILE_WIDTH), size)) {
@@ -40,7 +46,12 @@ export function* tileFiles(home: Home, origin: Origin, before: number, size: num
 }
 
 /** The records after a number, up to another. */
-export function* readRecords(home: Home, origin: Origin, after: number, upTo: number): Generator<{ n: number; rec: string }> {
+export function* readRecords(
+  home: Home,
+  origin: Origin,
+  after: number,
+  upTo: number,
+): Generator<{ n: number; rec: string }> {
   for (let at = after; at < upTo;) {
     const page = home.readLog(origin, at, Math.min(PAGE, upTo - at));
     if (page.length === 0) return;
