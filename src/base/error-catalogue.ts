@@ -443,6 +443,11 @@ export const ERROR_CATALOGUE = {
     summary: "Bytes do not have the key, type, size or SHA-256 that another site says they have.",
     next: "Pull again, from another peer if there is one. `reprise fed conflicts` lists the evidence.",
   },
+  FORKED: {
+    family: "federation",
+    summary: "A log has two branches: its key signed two heads that do not extend each other.",
+    next: "Nothing after the last common record is taken. `reprise fed conflicts` has the evidence; its operator decides which branch holds.",
+  },
   LIMIT_EXCEEDED: {
     family: "federation",
     summary:
@@ -466,8 +471,18 @@ export const ERROR_CATALOGUE = {
   },
   NOT_ADMITTED: {
     family: "federation",
-    summary: "No key that this site admits signed the checkpoint of a log.",
+    summary: "No key that this site admits signed the checkpoint of a log, or a request has no token that allows it.",
     next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`. Its operator prints the vkey with `reprise key`.",
+  },
+  NOT_PUBLISHED: {
+    family: "federation",
+    summary: "A site does not have what was requested, or does not publish it to this peer.",
+    next: "Ask the operator of that site for a rule in `publish` of its federation settings. `reprise fed status` lists what a peer publishes.",
+  },
+  OUTDATED_CURSOR: {
+    family: "federation",
+    summary: "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
+    next: "Push again: `reprise push <peer>` reads the head of the other site and sends what follows it.",
   },
   RECORD_INVALID: {
     family: "federation",

@@ -102,7 +102,7 @@ async function edgeOf(carrier: Carrier, origin: Origin, size: number): Promise<B
 }
 
 /** The root that partial tiles give: each hash of a level covers 256 of the level below. */
-function rootOfEdge(levels: readonly (readonly Buffer[])[]): Buffer {
+export function rootOfEdge(levels: readonly (readonly Buffer[])[]): Buffer {
   const peaks = levels.toReversed().flatMap((hashes) => {
     const tree = new MerkleTree();
     for (const hash of hashes) tree.push(hash);
