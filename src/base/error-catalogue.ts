@@ -481,7 +481,8 @@ export const ERROR_CATALOGUE = {
   },
   OUTDATED_CURSOR: {
     family: "federation",
-    summary: "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
+    summary:
+      "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
     next: "Push again: `reprise push <peer>` reads the head of the other site and sends what follows it.",
   },
   RECORD_INVALID: {

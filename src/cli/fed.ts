@@ -1,5 +1,6 @@
 // reprise fed and head: the log of the store, the home and its conflicts.
 
+import { join } from "node:path";
 import type { ConflictInfo, FederationStatus } from "../federation/index.ts";
 import { RepriseError } from "../base/index.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -12,7 +13,8 @@ import { plain, pluralize, showValue, sizeText } from "./text.ts";
 export type FedOptions = GlobalOptions;
 
 export interface ResolveOptions extends FedOptions {
-  readonly keep?: string;
+  /** How it was decided. */
+  readonly as: string;
 }
 
 const OPTIONAL = { store: "optional" } as const;
@@ -41,6 +43,20 @@ export function head(options: GlobalOptions): Promise<number> {
   });
 }
 
+/** The key of REPRISE_KEY cannot be replaced: it is nowhere to write to. */
+export function rotateKey(options: GlobalOptions): Promise<number> {
+  return withFederation(options, { store: "optional" }, async (site) => {
+    const { vkey } = await site.rotateKey();
+    if (options.json) await printJson({ origin: site.origin, vkey, from: join(site.home, "key") });
+    else {
+      await print(`${paint("green", "rotated")}  ${plain(site.origin ?? "")} signs with a new key`);
+      await print(`${paint("dim", "vkey")}     ${vkey}`);
+      remark(`  ${paint("dim", "next:")} reprise push, and keep a copy of ${plain(join(site.home, "key"))}`);
+    }
+    return EXIT.ok;
+  });
+}
+
 export function status(options: FedOptions): Promise<number> {
   return withFederation(options, OPTIONAL, async (site) => {
     const now = await site.status();
@@ -62,13 +78,23 @@ async function printStatus(now: FederationStatus): Promise<void> {
   if (count > 0) await line("conflicts", paint("red", `${count}; \`reprise fed conflicts\` shows the evidence`));
   if (origins.length > 0) {
     await print("");
-    const table = new Table([{ title: "log", minWidth: 20, clipsMiddle: true }, { title: "of" }, { title: "records", right: true }, { title: "status" }]);
+    const table = new Table([
+      { title: "log", minWidth: 20, clipsMiddle: true },
+      { title: "of" },
+      { title: "records", right: true },
+      { title: "status" },
+    ]);
     for (const text of table.render(origins.map((one) => [one.origin, one.peer ?? "", String(one.size), one.status])))
       await print(text);
   }
   if (peers.length > 0) {
     await print("");
-    const table = new Table([{ title: "peer" }, { title: "pulled" }, { title: "pushed" }, { title: "problem", minWidth: 16 }]);
+    const table = new Table([
+      { title: "peer" },
+      { title: "pulled" },
+      { title: "pushed" },
+      { title: "problem", minWidth: 16 },
+    ]);
     const rows = peers.map((peer) => [
       peer.name,
       peer.pulledAt?.toISOString() ?? "never",
@@ -90,7 +116,9 @@ export function conflicts(options: FedOptions & { readonly all?: boolean }): Pro
 
 async function printConflict({ id, kind, subject, peer, firstSeen, state, evidence }: ConflictInfo): Promise<void> {
   const from = peer === undefined ? "" : `, from ${plain(peer)}`;
-  await print(`${paint("bold", String(id))}  ${paint(state === "open" ? "red" : "dim", kind)}  ${plain(subject)}${from}`);
+  await print(
+    `${paint("bold", String(id))}  ${paint(state === "open" ? "red" : "dim", kind)}  ${plain(subject)}${from}`,
+  );
   await print(`   ${paint("dim", `${firstSeen.toISOString()}, ${state}`)}`);
   await print(`   ${showValue(evidence, 200)}`);
 }
@@ -100,7 +128,7 @@ export function resolve(conflict: string, options: ResolveOptions): Promise<numb
   if (!Number.isSafeInteger(id))
     throw new RepriseError("USAGE", `fed resolve: expected the number of a conflict, got ${plain(conflict)}.`);
   return withFederation(options, OPTIONAL, async (site) => {
-    const resolved = await site.resolve(id, options.keep);
+    const resolved = await site.resolve(id, options.as);
     if (options.json) await printJson(resolved);
     else await print(`${paint("green", "resolved")} ${id}: ${plain(resolved.subject)}`);
     return EXIT.ok;

@@ -27,8 +27,7 @@ export function archive(carrier: string | undefined, options: HistoryOptions): P
       await print(
         `${paint("green", "archived")} ${pluralize(runs, "run", "runs")}, ${pluralize(records, "record", "records")} on ${plain(report.carrier)}`,
       );
-      if (report.released > 0)
-        remark(`  ${paint("dim", "next:")} reprise prune --archived --older-than 30d --dry-run`);
+      if (report.released > 0) remark(`  ${paint("dim", "next:")} reprise prune --archived --older-than 30d --dry-run`);
     }
     return EXIT.ok;
   });
@@ -47,7 +46,9 @@ export async function erase(what: string, options: EraseOptions): Promise<number
     const { cells, runs } = await site.erase(what, { reason, all });
     if (options.json) await printJson({ what, cells, runs, reason });
     else {
-      await print(`${paint("green", "erased")} ${pluralize(cells.length, "content", "contents")}; the records of the log stay`);
+      await print(
+        `${paint("green", "erased")} ${pluralize(cells.length, "content", "contents")}; the records of the log stay`,
+      );
       remark(`  ${paint("dim", "next:")} reprise push`);
     }
     return EXIT.ok;

@@ -16,7 +16,9 @@ export async function push(peer: string | undefined, options: PushOptions): Prom
   if (peer !== undefined && !isAddress(peer) && !Object.hasOwn(peers, peer)) throw unknownPeer(peer, options);
   return withFederation(options, { store: "optional" }, async (site) => {
     const progress = startProgress("pushing", "records");
-    const reports = await site.push(peer, { onProgress: (...step) => progress.at(...step) }).finally(() => progress.end());
+    const reports = await site
+      .push(peer, { onProgress: (...step) => progress.at(...step) })
+      .finally(() => progress.end());
     if (reports.length === 0 && !options.json)
       remark("No peer has `push`. Name one, or set it: `reprise peer add <name> <url> --key <vkey> --push`.");
     return reportSync(reports, "pushed", options);

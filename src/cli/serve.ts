@@ -1,6 +1,5 @@
 // reprise serve: answers other sites, and exchanges records with peers until it is stopped.
 
-import { readFileSync } from "node:fs";
 import { RepriseError } from "../base/index.ts";
 import type { ServeOptions } from "../federation/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
@@ -48,13 +47,5 @@ function tlsOf({ tlsCert, tlsKey }: ServeCommandOptions): ServeOptions["tls"] {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined)
     throw new RepriseError("USAGE", "serve: --tls-cert and --tls-key belong together. Pass both, or neither.");
-  return { cert: read(tlsCert, "--tls-cert"), key: read(tlsKey, "--tls-key") };
-}
-
-function read(file: string, option: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    throw new RepriseError("BAD_OPTIONS", `${option}: ${(cause as Error).message}.`, { cause });
-  }
+  return { cert: tlsCert, key: tlsKey };
 }

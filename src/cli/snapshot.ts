@@ -37,7 +37,9 @@ async function show(
   for (const [origin, [size]] of Object.entries(snapshot.heads))
     await print(`${paint("dim", "head")}      ${plain(origin)}  ${pluralize(size, "record", "records")}`);
   if (!snapshot.isClosed)
-    remark("This cut is not closed: a record in it had seen one that is not. `reprise snapshot create` takes a closed one.");
+    remark(
+      "This cut is not closed: a record in it had seen one that is not. `reprise snapshot create` takes a closed one.",
+    );
   return EXIT.ok;
 }
 
@@ -51,7 +53,12 @@ export function listSnapshots(options: SnapshotOptions): Promise<number> {
     if (options.json) for (const one of list) await printJson(jsonOf(one));
     else if (list.length === 0) await print("No snapshots. `reprise snapshot create` takes one.");
     else {
-      const table = new Table([{ title: "snapshot" }, { title: "taken" }, { title: "logs", right: true }, { title: "records", right: true }]);
+      const table = new Table([
+        { title: "snapshot" },
+        { title: "taken" },
+        { title: "logs", right: true },
+        { title: "records", right: true },
+      ]);
       const rows = list.map(({ id, at, heads }) => [
         id.slice(0, SHOWN_DIGITS),
         at?.toISOString() ?? "",
@@ -70,7 +77,9 @@ export function diffSnapshots(before: string, after: string | undefined, options
     for (const { cell, before: was, after: is } of changes)
       await (options.json
         ? printJson({ cell, before: was ?? null, after: is ?? null })
-        : print(`${paint(is === "visible" ? "green" : "red", is === "visible" ? "+" : "-")} ${cell}  ${was ?? "absent"} → ${is ?? "absent"}`));
+        : print(
+            `${paint(is === "visible" ? "green" : "red", is === "visible" ? "+" : "-")} ${cell}  ${was ?? "absent"} → ${is ?? "absent"}`,
+          ));
     if (changes.length === 0 && !options.json) await print("No difference.");
     return changes.length === 0 ? EXIT.ok : EXIT.problem;
   });

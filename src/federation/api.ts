@@ -1,7 +1,7 @@
 // What createFederation returns: one site, its logs and its peers.
 
 import type { PayloadCodec } from "../base/index.ts";
-import type { Logger, LogLevel } from "../kernel/index.ts";
+import type { AnyTask, Definition, Logger, LogLevel } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { FederationSettings } from "./settings.ts";
 
@@ -9,6 +9,8 @@ import type { FederationSettings } from "./settings.ts";
 export interface FederationOptions<Peer extends string = string> extends FederationSettings<Peer> {
   /** The store whose runs this site publishes. Absent: a site without runs, such as a relay or an auditor. */
   store?: string | StoreSource;
+  /** The tasks that this site offers to peers (`work`) or executes for them (`execute`). */
+  definitions?: readonly (Definition | AnyTask)[];
   /** The codec of the store, if its payloads are encrypted. Such a store publishes blind digests only. */
   codec?: PayloadCodec;
   /** The folder of keys, logs and contents. Default: `.reprise`. */
@@ -48,9 +50,8 @@ export interface PeerInfo {
 
 /** What `status` returns. */
 export interface FederationStatus {
-  /** Absent: the site has no key and no store. */
-  readonly origin?: string;
-  readonly vkey?: string;
+  readonly origin: string;
+  readonly vkey: string;
   /** Whether the store records the ends of its runs; absent without a store. */
   readonly isOn?: boolean;
   /** Ended runs that are not in the log yet; counting stops at 1,000. */
@@ -89,7 +90,7 @@ export interface ServeOptions {
   port?: number;
   /** Default: 127.0.0.1. An address that other machines reach needs `tls` or `insecure`. */
   host?: string;
-  /** Certificate and private key (PEM). */
+  /** Files of certificate and private key (PEM). */
   tls?: { cert: string; key: string };
   /** Listen without TLS where other machines reach it, such as behind a proxy that has TLS. */
   insecure?: boolean;
@@ -132,7 +133,10 @@ export interface ConflictInfo {
   readonly subject: string;
   readonly peer?: string;
   readonly firstSeen: Date;
+  /** `open` or `resolved`. */
   readonly state: string;
+  /** How it was decided. */
+  readonly resolution?: string;
   readonly evidence: unknown;
 }
 
@@ -161,10 +165,10 @@ export interface GcReport {
 
 /** One site: its log, what it holds of others, and the exchange with its peers. */
 export interface Federation<Peer extends string = string> extends AsyncDisposable {
-  /** The name of this site's log, `<name>/<16 hex>`; undefined without a key. */
-  readonly origin: string | undefined;
-  /** What other sites need to admit this one; undefined without a key. */
-  readonly vkey: string | undefined;
+  /** The name of this site's log: `<name>/<16 hex>`. */
+  readonly origin: string;
+  /** What other sites need to admit this one: its first key. */
+  readonly vkey: string;
   /** The folder of this site. */
   readonly home: string;
   /** Logs, peers, waiting runs and conflicts. */
@@ -198,8 +202,8 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
   };
   /** Histories and contents that contradict each other; resolved ones too with `all`. */
   conflicts(options?: { all?: boolean }): Promise<readonly ConflictInfo[]>;
-  /** Decides a conflict. */
-  resolve(conflict: number, keep?: string): Promise<ConflictInfo>;
+  /** Marks a conflict as decided, with the reason. */
+  resolve(conflict: number, how: string): Promise<ConflictInfo>;
   /** Puts journals, statements and the log of this site on a carrier; default: the one of the option `archive`. */
   archive(carrier?: string, options?: ExchangeOptions): Promise<ArchiveReport>;
   /** Deletes the contents of a run of this site, or one content, on every site, for good. */

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { signingKeyOf } from "../receipts/index.ts";
+import { checkSettings } from "./check-settings.ts";
 import { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
-import { checkSettings, type FederationSettings } from "./settings.ts";
+import type { FederationSettings } from "./settings.ts";
 
 const HUB = signingKeyOf(Buffer.alloc(32, 1), "hub");
 const EDGE = signingKeyOf(Buffer.alloc(32, 2), "edge");
@@ -16,6 +17,7 @@ describe("settings", () => {
   test("without members publish nothing, admit no peer and reuse no foreign result", () => {
     expect(check({})).toEqual({
       archive: undefined,
+      execute: undefined,
       name: undefined,
       peers: [],
       publish: [],
@@ -30,7 +32,7 @@ describe("settings", () => {
         vkey: HUB.vkey,
         token: undefined,
         pull: [HUB.origin],
-        push: false,
+        push: [],
         grants: [],
         memo: { trust: false, sample: 0.05 },
       },
@@ -46,7 +48,7 @@ describe("settings", () => {
     ],
     [{ peers: { hub: { vkey: "hub" } } }, /peers\.hub\.vkey: "hub" is not a vkey/],
     [{ peers: { hub: { vkey: HUB.vkey, url: "ftp://hub" } } }, /peers\.hub\.url: expected a folder, or a URL/],
-    [{ peers: { hub: { vkey: HUB.vkey, push: "yes" } } }, /peers\.hub\.push: expected true or false, got 'yes'/],
+    [{ peers: { hub: { vkey: HUB.vkey, push: "yes" } } }, /peers\.hub\.push: expected an array of strings, got 'yes'/],
     [
       { peers: { hub: { vkey: HUB.vkey, grants: ["delete"] } } },
       /peers\.hub\.grants: expected "erase" or "work:<label>"/,
@@ -115,7 +117,7 @@ describe("the settings file", () => {
     writeFileSync(file, readFileSync(file, "utf8").slice(1));
     expect(() => readSettings(home)).toThrow(`${file} cannot be read`);
     writeFileSync(file, '{"peer":{}}');
-    expect(() => readSettings(home)).toThrow(`${file}: there is no option "peer"; expected archive, name, peers`);
+    expect(() => readSettings(home)).toThrow(`${file}: there is no option "peer"; expected archive, execute, name`);
     writeFileSync(file, "[]");
     expect(() => readSettings(home)).toThrow(`${file}: expected an object`);
   });

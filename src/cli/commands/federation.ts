@@ -33,6 +33,7 @@ export function addFederationCommands(program: Command): void {
     .option("--tls-cert <file>", "certificate (PEM); with --tls-key, connections are encrypted")
     .option("--tls-key <file>", "private key of the certificate (PEM)")
     .option("--insecure", "listen without TLS on an address that other machines reach, such as behind a proxy")
+    .option("--code <file>", "module with the tasks that this site offers to peers, or executes for them")
     .option("--no-sync", "only answer; do not pull from and push to peers")
     .addHelpText(
       "after",
@@ -218,8 +219,8 @@ function addFedCommands(program: Command): void {
     .command("resolve")
     .description("Decide a conflict")
     .argument("<conflict>", "number from `fed conflicts`")
-    .option("--keep <choice>", "which side holds; `fed conflicts` lists the choices")
-    .addHelpText("after", examples("fed resolve 3", "fed resolve 3 --keep first"))
+    .option("--as <text>", "how it was decided, for the record", "by hand")
+    .addHelpText("after", examples("fed resolve 3", 'fed resolve 3 --as "the site was restored from a backup"'))
     .action(
       action(async (conflict: string, options: ResolveOptions) =>
         (await import("../fed.ts")).resolve(conflict, options),

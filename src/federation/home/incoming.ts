@@ -26,7 +26,8 @@ export interface CheckedContents {
 
 /** Limits of a whole batch, and of each content. */
 export function checkLimits({ records, contents, journals }: Batch, limits: HomeLimits): void {
-  if (records.length > limits.batchRecords) throw tooMuch(`a batch of ${records.length} records`, "batchRecords", limits);
+  if (records.length > limits.batchRecords)
+    throw tooMuch(`a batch of ${records.length} records`, "batchRecords", limits);
   checkContentLimits({ contents, journals }, limits);
   const recordBytes = records.reduce((sum, text) => sum + text.length, 0);
   const contentBytes = contents.reduce((sum, { bytes }) => sum + bytes.length, 0);
