@@ -453,6 +453,9 @@ export const ERROR_CATALOGUE = {
     summary:
       "A file, a record or a batch of another site is larger than this site takes, or this one is larger than the other site takes.",
     next: "Compare the limits of both sites. Raise the limit that the message names if you trust the other site.",
+  EVIDENCE_INVALID: {
+    summary: "A site sent evidence of a fork that does not prove one.",
+    next: "Nothing was quarantined. Ask the operator of the site that sent it; `reprise fed conflicts` lists what is proved.",
   },
   LINK_INVALID: {
     family: "federation",
