@@ -15,6 +15,7 @@ import { decodeArtifact } from "../log/content.ts";
 import { parsePack } from "../log/pack.ts";
 import { decodeEntries, decodeTile, TILE_WIDTH } from "../log/tiles.ts";
 import type { ChangeFeed } from "./change-feed.ts";
+import { fillContents, fillJournal } from "./fill-contents.ts";
 import { checkDepth } from "./json-depth.ts";
 import { checkpointEtag, etagOf } from "./log-files.ts";
 import * as path from "./log-path.ts";
@@ -105,7 +106,7 @@ function takePack(upload: Upload, options: PushOptions): Response {
   checkDepth(bytes, options.limits.depth);
   const contents = parsePack(Buffer.from(bytes).toString("utf8"));
   if (!isInHome(call, widthOf(call), options)) return stage(upload, options, { replace: true });
-  options.home.fill(call.params["origin"]!, contents, call.peer?.name);
+  fillContents(options.home, call.params["origin"]!, contents, call.peer!.name);
   return stored(bytes);
 }
 
@@ -113,11 +114,13 @@ function takeArtifact(upload: Upload, options: PushOptions): Response {
   const { origin = "", key = "" } = upload.call.params;
   const content = decodeArtifact(upload.bytes, key);
   if (options.home.hasContents([key]).has(key)) return alreadyThere();
-  if (options.home.fill(origin, [content], upload.call.peer?.name) > 0) return stored(upload.bytes);
+  if (fillContents(options.home, origin, [content], upload.call.peer!.name) > 0) return stored(upload.bytes);
   return stage(upload, options);
 }
 
 function takeJournal(upload: Upload, options: PushOptions): Response {
+  const { origin = "", key = "" } = upload.call.params;
+  if (fillJournal(options.home, origin, key, upload.bytes, upload.call.peer!.name)) return stored(upload.bytes);
   return stage(upload, options, { replace: true });
 }
 

@@ -46,7 +46,10 @@ function describeSite(call: Call, options: SiteOptions): Response {
   return Response.json(site, { headers: { "cache-control": "no-store" } });
 }
 
-function readableOrigins({ peer }: Call, { home, isPublic }: SiteOptions): SiteDescription["origins"] {
+function readableOrigins(
+  { peer }: Call,
+  { home, isPublic }: SiteOptions,
+): NonNullable<SiteDescription["origins"]> {
   return home
     .origins()
     .filter(({ id }) => mayRead(peer, id, isPublic))
@@ -59,7 +62,7 @@ const FOLDERS = ["artifact/", "journal/", "key/", "pack/", "tile/"];
 function listFiles(call: Call, prefix: string, options: SiteOptions): Response {
   if (call.url.searchParams.get("shallow") !== "1") return new Response(null, { status: 501 });
   const children = new Set<string>();
-  for (const { origin, size } of readableOrigins(call, options) ?? []) {
+  for (const { origin, size } of readableOrigins(call, options)) {
     const files = size === 0 ? [] : ["checkpoint", ...FOLDERS];
     for (const path of files.map((name) => `${origin}/${name}`)) {
       if (!path.startsWith(prefix)) continue;

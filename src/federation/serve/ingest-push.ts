@@ -105,7 +105,7 @@ async function checkRoot(
   for (const tile of tiles) for (const record of recordsOf(push, tile)) tree.push(leafHash(record));
   if (tree.rootHash().toString("base64") === root) return;
   throw new RepriseError(
-    "ROOT_MISMATCH",
+    "LOG_FILE_DAMAGED",
     `The records of ${origin} have the root ${tree.rootHash().toString("base64")} at ${tree.size}; the checkpoint says ${root}. Nothing was taken.`,
   );
 }

@@ -6,7 +6,6 @@
 // log-files.F3. A reader that waits gets the next checkpoint as soon as the home has it, else 304 when its time is over.
 
 import { sha256Hex, type Clock } from "../../base/index.ts";
-import type { Content } from "../log/content.ts";
 import { encodeArtifact } from "../log/content.ts";
 import { MAX_PACKED_BYTES, packText } from "../log/pack.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
@@ -17,15 +16,12 @@ import * as path from "./log-path.ts";
 import type { PeerAccess } from "./peer-access.ts";
 import { notPublished, type Call, type Route } from "./route.ts";
 import type { ServeHome } from "./serve-home.ts";
+import { findStatement } from "./find-statement.ts";
+import type { Publication } from "../sync/publish.ts";
 import type { ServeLimits } from "./serve-limits.ts";
 
 /** What one reader may have of the contents. */
-export interface Reader {
-  /** What records of the origin with these keys give the reader, in their order. */
-  contentsOf(origin: string, keys: readonly string[]): readonly Content[];
-  /** The journal with this root that a statement of the origin names. */
-  journal(origin: string, root: string): Uint8Array | undefined;
-}
+export type Reader = Pick<Publication, "contentsOf" | "journalOf">;
 
 export interface LogFileOptions {
   readonly home: ServeHome;
@@ -143,19 +139,19 @@ function readHandover(call: Call, { home, isPublic }: LogFileOptions): Response 
 
 function readArtifact(call: Call, { home, readerOf }: LogFileOptions): Response {
   const { origin = "", key = "" } = call.params;
+  const content = home.content(key);
   // The origin decides which rule fits: it must be the one whose log names the key.
-  const found = home.names(origin, key)
-    ? readerOf(call.peer)
-        .contentsOf(origin, [key])
-        .find((content) => content.key === key)
-    : undefined;
+  const isNamed = content !== undefined && home.names(origin, content);
+  const given = isNamed ? readerOf(call.peer).contentsOf(origin, [key]) : [];
+  const found = given.find((one) => one.key === key);
   if (found === undefined) throw notPublished(`The log ${origin} has no content ${key}.`);
   return file(call, encodeArtifact(found), PRIVATE);
 }
 
-function readJournal(call: Call, { readerOf }: LogFileOptions): Response {
+function readJournal(call: Call, { home, readerOf }: LogFileOptions): Response {
   const { origin = "", key = "" } = call.params;
-  const lines = readerOf(call.peer).journal(origin, key);
+  const facts = findStatement(home, origin, key);
+  const lines = facts && readerOf(call.peer).journalOf(origin, facts);
   if (lines === undefined) throw notPublished(`The log ${origin} has no journal ${key}.`);
   return file(call, lines, PRIVATE);
 }
@@ -178,5 +174,5 @@ function file({ request }: Call, bytes: Uint8Array, cacheControl: string): Respo
 function fileResponse(body: string | Uint8Array, cacheControl: string, type: string, etag = etagOf(body)): Response {
   const headers = { etag, "cache-control": cacheControl, "content-type": type, "x-content-type-options": "nosniff" };
   const length = { "content-length": String(Buffer.byteLength(body)) };
-  return new Response(body as BodyInit, { headers: { ...headers, ...length } });
+  return new Response(body as Uint8Array<ArrayBuffer>, { headers: { ...headers, ...length } });
 }

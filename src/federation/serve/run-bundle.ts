@@ -59,16 +59,23 @@ async function* linesOf(
       yield `${line}\n`;
 }
 
+const CHUNK = 65_536;
+
 /** run-bundle.B2 */
 function streamOf(first: IteratorResult<string>, lines: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   let next: IteratorResult<string> | undefined = first;
   return new ReadableStream(
     {
       async pull(controller) {
-        const result = next ?? (await lines.next());
+        let text = "";
+        let result = next ?? (await lines.next());
         next = undefined;
+        for (; result.done !== true; result = await lines.next()) {
+          text += result.value;
+          if (text.length >= CHUNK) break;
+        }
+        if (text !== "") controller.enqueue(Buffer.from(text));
         if (result.done === true) controller.close();
-        else controller.enqueue(Buffer.from(result.value));
       },
       async cancel() {
         await lines.return(undefined);

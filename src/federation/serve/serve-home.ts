@@ -4,5 +4,18 @@ import type { Home } from "../home/home.ts";
 
 export type ServeHome = Pick<
   Home,
-  "dir" | "origins" | "origin" | "checkpoint" | "firstCheckpointCovering" | "readLog" | "hasContents" | "ingest"
+  | "dir"
+  | "origins"
+  | "origin"
+  | "checkpoint"
+  | "firstCheckpointCovering"
+  | "readLog"
+  | "content"
+  | "journal"
+  | "hasContents"
+  | "putContents"
+  | "putJournal"
+  | "names"
+  | "statements"
+  | "ingest"
 >;
