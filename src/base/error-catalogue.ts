@@ -494,6 +494,24 @@ export const ERROR_CATALOGUE = {
     next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
   },
 
+  PEER_UNREACHABLE: {
+    family: "federation",
+    summary: "A peer asked another site for work, or returned a result, and got no answer.",
+    next: "Check the address of the other site and that `reprise serve` runs there. The peer repeats the request.",
+  },
+  RESULTS_DIVERGED: {
+    family: "federation",
+    summary:
+      "Two peers executed the same task with the same input and returned different results. Neither was committed.",
+    next: "Compare the two statements with `reprise fed conflicts`, repair the task or the peer, then `reprise retry <id>`.",
+  },
+  RESULT_REFUSED: {
+    family: "federation",
+    summary:
+      "A peer sent the end of a task in a form that the home of the run does not accept, or signed by another key.",
+    next: "Compare the versions of both sites and the vkey that the home has of the peer: `reprise key` prints it there.",
+  },
+
   // invariant: the maintainers of Reprise must act
   INVARIANT: {
     family: "invariant",
