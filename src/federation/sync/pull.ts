@@ -245,14 +245,21 @@ class LogReader {
       ...(from !== undefined && { from }),
     };
     const before = this.#home.origin(this.#origin)!.cursor;
+    const batch = { origin: this.#origin, records, checkpoint, contents, journals, ...(from !== undefined && { from }) };
+    const { cursor: before, status } = this.#home.origin(this.#origin)!;
+    const wasForked = status === "forked";
     const outcome = this.#home.ingest(batch);
     if (outcome.status === "ingested") {
       this.#records += this.#home.origin(this.#origin)!.cursor - before;
       this.#contents += outcome.contents;
       this.#journals += journals.length;
-      followEvidence(this.#home, contents);
+      followEvidence(this.#home, contents, from);
     }
-    if (outcome.status === "forked") return this.outcome("forked");
+    if (outcome.status === "forked") {
+      // Two heads of the same size prove a fork; its place is found in the files.
+      if (!wasForked) await meetFork(this.#home, this.#carrier, checkpoint, from);
+      return this.outcome("forked");
+    }
     if (outcome.status !== "refused") return undefined;
     const { code, reason } = outcome;
     // pull.L5

@@ -20,7 +20,7 @@ import { MAX_PACKED_BYTES, packText } from "../log/pack.ts";
 import type { LogRecord } from "../log/record.ts";
 import { artifactPath, CHECKPOINT_PATH, handoverPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
 import { FILLED_PATH, filledText, parseFilled } from "./filled.ts";
-import { edgeAt, edgeFromRecords, readRecords, rootOfEdge, tileFiles } from "./log-files.ts";
+import { edgeAt, edgeFromRecords, readRecords, rootAt, tileFiles } from "./log-files.ts";
 import { fitsAny, Publication, statementFacts, type PublicationRule } from "./publish.ts";
 import { putFile, putOf } from "./put-file.ts";
 import type { SyncState } from "./sync-state.ts";
@@ -119,7 +119,7 @@ export async function readHead(home: Home, carrier: Carrier, origin: Origin): Pr
 export function isPrefix(home: Home, origin: Origin, head: Pick<Checkpoint, "size" | "root">): boolean {
   const known = head.size === 0 ? undefined : home.firstCheckpointCovering(origin, head.size);
   if (known?.size === head.size) return known.root === head.root;
-  return rootOfEdge(edgeFromRecords(home, origin, head.size)).toString("base64") === head.root;
+  return rootAt(home, origin, head.size).toString("base64") === head.root;
 }
 
 /** Writes the files of one log. */
