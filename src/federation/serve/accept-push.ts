@@ -153,7 +153,10 @@ async function takeCheckpoint({ call, bytes }: Upload, options: PushOptions): Pr
   }
   feed.notify();
   const now = home.checkpoint(origin);
-  return new Response(null, { status: 200, headers: { etag: now === undefined ? etagOf(bytes) : checkpointEtag(now) } });
+  return new Response(null, {
+    status: 200,
+    headers: { etag: now === undefined ? etagOf(bytes) : checkpointEtag(now) },
+  });
 }
 
 function checkCurrent({ request, params }: Call, { home }: PushOptions): void {
