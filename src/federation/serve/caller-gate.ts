@@ -44,8 +44,7 @@ export class CallerGate {
   async reserve(caller: string, bytes: number): Promise<() => void> {
     const share = this.#shareOf(caller);
     const fits = (): boolean => share.buffered === 0 || share.buffered + bytes <= this.#limits.bufferedBytes;
-    if (share.queue.length > 0 || !fits())
-      await new Promise<void>((start) => share.queue.push({ bytes, start }));
+    if (share.queue.length > 0 || !fits()) await new Promise<void>((start) => share.queue.push({ bytes, start }));
     else share.buffered += bytes;
     return () => {
       share.buffered -= bytes;

@@ -99,8 +99,7 @@ function cannotListen(host: string, port: number, cause: Error): RepriseError {
 /** listener.L2. Undefined: a server on all interfaces has names that it cannot know, so it requires `names` or takes any. */
 function namesOf(host: string, port: number, names: readonly string[] | undefined): ReadonlySet<string> | undefined {
   const more = (names ?? []).map((name) => name.toLowerCase());
-  if (LOOPBACK.has(host))
-    return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, ...more]);
+  if (LOOPBACK.has(host)) return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, ...more]);
   if (more.length === 0) return undefined;
   return new Set([`${host.includes(":") ? `[${host}]` : host}:${port}`.toLowerCase(), ...more]);
 }

@@ -65,7 +65,11 @@ async function readAll(request: Request, limit: BodyLimit, options: BodyOptions)
       size += value.byteLength;
       if (size > limit.bytes) throw tooLong(limit);
       if (spentMs > limits.idleMs + (size * 1_000) / limits.slowBytesPerSecond)
-        throw limitExceeded("slowBytesPerSecond", 408, `${size} bytes of the body arrived in ${Math.round(spentMs)} ms.`);
+        throw limitExceeded(
+          "slowBytesPerSecond",
+          408,
+          `${size} bytes of the body arrived in ${Math.round(spentMs)} ms.`,
+        );
       chunks.push(value);
       const waitMs = options.gate.pace(options.caller, value.byteLength);
       if (waitMs > 0) await new Promise<void>((resume) => options.timers.set(waitMs, resume));
@@ -81,7 +85,7 @@ async function readAll(request: Request, limit: BodyLimit, options: BodyOptions)
 async function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   { timers, limits }: BodyOptions,
-): Promise<ReadableStreamReadResult<Uint8Array>> {
+): ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]> {
   let cancel: (() => void) | undefined;
   const idle = new Promise<never>((_resolve, reject) => {
     cancel = timers.set(limits.idleMs, () =>

@@ -7,6 +7,7 @@ import type { Carrier } from "../carriers/carrier.ts";
 import type { Home } from "../home/home.ts";
 import { leafHash, MerkleTree, nodeHash } from "../../receipts/index.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
+import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
 import { TileStack } from "../log/tile-stack.ts";
 import { decodeTile, encodeEntries, TILE_WIDTH, tilePath } from "../log/tiles.ts";
@@ -20,7 +21,13 @@ export interface LogFile {
 const PAGE = 4_096;
 
 /** The tiles and entry bundles of the records after `before`, up to `size`: what a carrier at `before` lacks. */
-export function* tileFiles(home: Home, origin: Origin, before: number, size: number, edge: TileStack): Generator<LogFile> {
+export function* tileFiles(
+  home: Home,
+  origin: Origin,
+  before: number,
+  size: number,
+  edge: TileStack,
+): Generator<LogFile> {
   // The last bundle of the carrier may have been partial: it begins again at its first record.
   let bundle: string[] = [];
   for (const { n, rec } of readRecords(home, origin, before - (before % TILE_WIDTH), size)) {
@@ -40,7 +47,12 @@ export function* tileFiles(home: Home, origin: Origin, before: number, size: num
 }
 
 /** The records after a number, up to another. */
-export function* readRecords(home: Home, origin: Origin, after: number, upTo: number): Generator<{ n: number; rec: string }> {
+export function* readRecords(
+  home: Home,
+  origin: Origin,
+  after: number,
+  upTo: number,
+): Generator<{ n: number; rec: string }> {
   for (let at = after; at < upTo;) {
     const page = home.readLog(origin, at, Math.min(PAGE, upTo - at));
     if (page.length === 0) return;
@@ -67,6 +79,15 @@ export function edgeFromRecords(home: Home, origin: Origin, size: number): TileS
   const edge = new TileStack();
   for (const { rec } of readRecords(home, origin, 0, size)) edge.push(leafHash(rec));
   return edge;
+}
+
+/** The root over the first `size` records. */
+export function rootAt(home: Home, origin: Origin, size: number): Buffer {
+  return LogTree.ofTexts(recordTexts(home, origin, size)).root();
+}
+
+function* recordTexts(home: Home, origin: Origin, size: number): Generator<string> {
+  for (const { rec } of readRecords(home, origin, 0, size)) yield rec;
 }
 
 /** The partial tiles that a carrier has at this size, by level; undefined: one is missing or damaged. */
