@@ -36,7 +36,6 @@ export interface HeldLog {
   tree: LogTree;
   /** By size. */
   readonly checkpoints: Map<number, Checkpoint>;
-  readonly roots: Map<number, string>;
 }
 
 export interface TakenSnapshot {
@@ -71,7 +70,7 @@ export class Peer {
   log(origin: Origin): HeldLog {
     let log = this.held.get(origin);
     if (log === undefined) {
-      log = { cursor: 0, texts: [], records: [], tree: LogTree.empty(), checkpoints: new Map(), roots: new Map() };
+      log = { cursor: 0, texts: [], records: [], tree: LogTree.empty(), checkpoints: new Map() };
       this.held.set(origin, log);
     }
     return log;
@@ -117,7 +116,6 @@ export class Peer {
     log.texts.push(text);
     log.records.push(record);
     log.tree.append(text);
-    log.roots.set(log.tree.size, log.tree.root().toString("hex"));
     this.arrived.push(record);
     const id = this.#rules.cellOf(record);
     if (id !== undefined) this.cells.set(id, this.#rules.join(this.cells.get(id), record));
@@ -224,10 +222,14 @@ export class Peer {
     const seenOf = (origin: Origin): readonly LogRecord[] => this.held.get(origin)?.records.filter(({ y }) => y) ?? [];
     const cut = closedCut(new Map([...this.held].map(([origin, log]) => [origin, log.records.length])), seenOf);
     const heads: Record<Origin, readonly [number, string]> = {};
-    for (const [origin, n] of cut) if (n > 0) heads[origin] = [n, this.held.get(origin)!.roots.get(n) ?? "missing"];
+    for (const [origin, n] of cut) if (n > 0) heads[origin] = [n, this.#rootOf(origin, n)];
     const clock = Math.max(0, ...this.arrived.filter((one) => isInSnapshot(heads, one)).map(({ c }) => c));
     const taken = { id: snapshotId(heads), heads, clock, hash: "" };
     return { ...taken, hash: this.read(taken) };
+  }
+
+  #rootOf(origin: Origin, size: number): string {
+    return LogTree.ofTexts(this.log(origin).texts.slice(0, size)).root().toString("hex");
   }
 
   /** The state of a snapshot: now, or long after. */

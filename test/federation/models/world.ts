@@ -2,7 +2,7 @@
 // and crash. Then the network heals, and the oracle judges. One seed gives one world.
 
 import { createHash } from "node:crypto";
-import type { LogRecord, Origin, RecordBody } from "../../../src/federation/index.ts";
+import type { LogRecord, RecordBody } from "../../../src/federation/index.ts";
 import { Peer, type Batch, type TakenSnapshot } from "./peer.ts";
 import { isLater, referenceHash } from "./reference.ts";
 import type { Rules } from "./rules.ts";
@@ -216,5 +216,3 @@ export function storyOf(seed: number, rules: Rules): string | undefined {
   if (!world.heal()) return "the peers do not come to rest";
   return world.judge();
 }
-
-export type { Origin };
