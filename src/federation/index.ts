@@ -32,10 +32,10 @@ export {
   type ContentHead,
 } from "./log/content.ts";
 export {
+  findForkEvidence,
   forkEvidence,
   forkEvidenceText,
   openForkEvidence,
-  originOfEvidence,
   type ForkBranch,
   type ForkEvidence,
   type SignedCopy,

@@ -1,35 +1,35 @@
 // Fork evidence: a proof that a site signed two logs which do not extend each other, and where they part.
 //
 // fork-evidence.E1. Both branches have the same tree over the first `at` records, and each has another record `at + 1`. A branch shows it
-//   with a signed head, a consistency proof from the common root and an inclusion proof of its record. So the proof grows with the
+//   with a signed head, a consistency proof from the common root and an inclusion proof of the leaf. So the proof grows with the
 //   logarithm of the log, and it verifies offline, with the keys of the origin alone.
 // fork-evidence.E2. The key in force at `at + 1` signs both heads. So the head of a branch lies before its next key record, or is the one
-//   that hands over (key-history.H2).
-// fork-evidence.E3. A site that receives evidence keeps the first `at` records of the origin. Of several the smallest `at` counts: sites that
-//   have the same evidence keep the same records.
+//   that hands over (key-history.H2): the first checkpoint that covers the record is such a head.
+// fork-evidence.E3. A site that receives evidence keeps the first `at` records of the origin. Of several the smallest `at` counts: sites
+//   that have the same evidence keep the same records.
+// fork-evidence.E4. The text is canonical, and the branches are in the order of their notes: sites that find the same fork write the
+//   same text.
 
 import { canonicalJson, RepriseError } from "../../base/index.ts";
-import { leafHash } from "../../receipts/index.ts";
-import { openCheckpoint, parseCheckpoint, type Checkpoint } from "./checkpoint.ts";
+import { openCheckpoint, type Checkpoint } from "./checkpoint.ts";
 import type { KeyHistory } from "./key-history.ts";
 import { MAX_NOTE_BYTES } from "./note.ts";
 import type { Origin } from "./origin.ts";
-import { MAX_RECORD_BYTES } from "./record.ts";
 import {
   consistencyProof,
+  hashesOf,
   inclusionProof,
   rootOf,
   verifyConsistency,
   verifyInclusion,
-  type HashAt,
 } from "./tree-proof.ts";
 
-/** One of the two logs. Hashes are base64. */
+/** One of the two logs. Hashes are hex. */
 export interface ForkBranch {
   /** A signed head that covers the record. */
   readonly note: string;
-  /** The text of record `at + 1`. */
-  readonly record: string;
+  /** The hash of record `at + 1`. */
+  readonly leaf: string;
   readonly consistency: readonly string[];
   readonly inclusion: readonly string[];
 }
@@ -38,18 +38,16 @@ export interface ForkEvidence {
   readonly origin: Origin;
   /** The number of common records. */
   readonly at: number;
-  /** The root over the common records, in base64. */
+  /** The root over the common records, in hex. */
   readonly root: string;
   readonly branches: readonly [ForkBranch, ForkBranch];
   readonly v: 1;
 }
 
-/** A copy of a log with a signed head that covers the record behind the common ones. */
+/** A copy of a log with a signed head (fork-evidence.E2), and the hashes of at least the records that the head covers. */
 export interface SignedCopy {
   readonly checkpoint: Checkpoint;
-  /** The text of record `at + 1`. */
-  readonly record: string;
-  readonly hashAt: HashAt;
+  readonly leaves: readonly Buffer[];
 }
 
 /** fork-evidence.E1. The proof that two copies part after `at` records. */
@@ -57,65 +55,60 @@ export function forkEvidence(at: number, first: SignedCopy, second: SignedCopy):
   const [a, b] = [branchOf(at, first), branchOf(at, second)];
   return {
     at,
-    // One text, whichever copy a site had first.
-    branches: a.record < b.record ? [a, b] : [b, a],
+    branches: a.note < b.note ? [a, b] : [b, a],
     origin: first.checkpoint.origin,
-    root: rootOf(at, first.hashAt).toString("base64"),
+    root: rootOf(at, hashesOf(first.leaves)).toString("hex"),
     v: 1,
   };
 }
 
-function branchOf(at: number, { checkpoint, record, hashAt }: SignedCopy): ForkBranch {
-  const { size, note } = checkpoint;
+function branchOf(at: number, { checkpoint: { size, note }, leaves }: SignedCopy): ForkBranch {
+  const hashAt = hashesOf(leaves.slice(0, size));
   return {
-    consistency: consistencyProof(at, size, hashAt).map((hash) => hash.toString("base64")),
-    inclusion: inclusionProof(at, size, hashAt).map((hash) => hash.toString("base64")),
+    consistency: consistencyProof(at, size, hashAt).map(hex),
+    inclusion: inclusionProof(at, size, hashAt).map(hex),
+    leaf: hex(leaves[at]!),
     note,
-    record,
   };
 }
 
+/** fork-evidence.E4 */
 export function forkEvidenceText(evidence: ForkEvidence): string {
   return canonicalJson(evidence);
 }
 
-/** Room for two notes, two records and four proofs. */
-const MAX_EVIDENCE_BYTES = 4 * (MAX_NOTE_BYTES + MAX_RECORD_BYTES);
+/** Room for two notes and four proofs. */
+const MAX_EVIDENCE_BYTES = 3 * MAX_NOTE_BYTES;
 const MAX_PROOF_HASHES = 64;
 
 /** fork-evidence.E1. Reads evidence that another site sent, and verifies it. */
 export function openForkEvidence(text: string, history: KeyHistory): ForkEvidence {
-  const evidence = parse(text);
+  const evidence = findForkEvidence(text);
+  if (evidence === undefined) throw invalid("is not the canonical text of evidence");
   const { origin, at, root, branches } = evidence;
   if (origin !== history.origin) throw invalid(`is about ${origin}, not ${history.origin}`);
-  if (branches[0].record === branches[1].record) throw invalid("shows the same record twice");
+  if (branches[0].leaf === branches[1].leaf) throw invalid("shows the same record twice");
   for (const branch of branches) {
     // fork-evidence.E2
     const checkpoint = openCheckpoint(branch.note, [history.keyAt(at + 1)]);
     const head = { size: checkpoint.size, root: Buffer.from(checkpoint.root, "base64") };
-    const common = { size: at, root: Buffer.from(root, "base64") };
-    if (!verifyConsistency(common, head, branch.consistency.map(hashOf)))
+    if (!verifyConsistency({ size: at, root: bytes(root) }, head, branch.consistency.map(bytes)))
       throw invalid(`does not show that the head of ${head.size} records extends the first ${at}`);
-    if (!verifyInclusion(leafHash(branch.record), at, head.size, head.root, branch.inclusion.map(hashOf)))
+    if (!verifyInclusion(bytes(branch.leaf), at, head.size, head.root, branch.inclusion.map(bytes)))
       throw invalid(`does not show that record ${at + 1} is in the head of ${head.size} records`);
   }
   return evidence;
 }
 
-function hashOf(encoded: string): Buffer {
-  return Buffer.from(encoded, "base64");
-}
-
-function parse(text: string): ForkEvidence {
-  if (text.length > MAX_EVIDENCE_BYTES) throw invalid(`has more than ${MAX_EVIDENCE_BYTES} bytes`);
-  let value: unknown;
+/** What a text says, before it is verified: to find the keys. Undefined: it is no evidence of a fork. */
+export function findForkEvidence(text: string): ForkEvidence | undefined {
+  if (text.length > MAX_EVIDENCE_BYTES) return undefined;
   try {
-    value = JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return isEvidence(value) && canonicalJson(value) === text ? value : undefined;
   } catch {
-    throw invalid("is not JSON");
+    return undefined;
   }
-  if (!isEvidence(value) || canonicalJson(value) !== text) throw invalid("is not the canonical text of evidence");
-  return value;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -130,22 +123,23 @@ function isEvidence(value: unknown): value is ForkEvidence {
 
 function isBranch(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
-  const { consistency, inclusion, note, record } = value as Fields;
+  const { consistency, inclusion, leaf, note } = value as Fields;
   const isProof = (proof: unknown): boolean =>
     Array.isArray(proof) && proof.length <= MAX_PROOF_HASHES && proof.every(isHash);
   if (Object.keys(value).length !== 4 || !isProof(consistency) || !isProof(inclusion)) return false;
-  return typeof note === "string" && typeof record === "string" && record.isWellFormed();
+  return typeof note === "string" && isHash(leaf);
 }
 
 function isHash(value: unknown): boolean {
-  return typeof value === "string" && /^[A-Za-z0-9+/]{43}=$/.test(value);
+  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 }
 
-/** The origin that evidence is about, before it is verified: to find the keys. */
-export function originOfEvidence(text: string): Origin {
-  const { origin, branches } = parse(text);
-  if (branches.some(({ note }) => parseCheckpoint(note).origin !== origin)) throw invalid("is about two origins");
-  return origin;
+function hex(hash: Buffer): string {
+  return hash.toString("hex");
+}
+
+function bytes(hash: string): Buffer {
+  return Buffer.from(hash, "hex");
 }
 
 function invalid(why: string): RepriseError {

@@ -127,8 +127,8 @@ export class Reader {
     const relation = relationOf(copyOf(this.texts), theirs);
     if (relation.status === "forked") {
       const { at } = relation;
-      const own = { checkpoint: this.checkpoint!, record: this.texts[at]!, hashAt: hashesOf(this.texts.map(leafHash)) };
-      const other = { checkpoint, record: texts[at]!, hashAt: hashesOf(texts.map(leafHash)) };
+      const own = { checkpoint: this.checkpoint!, leaves: this.texts.map(leafHash) };
+      const other = { checkpoint, leaves: texts.map(leafHash) };
       this.hear(forkEvidenceText(forkEvidence(at, own, other)));
       return "forked";
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { forkEvidenceText, KeyHistory, openForkEvidence, originOfEvidence } from "../../../src/federation/index.ts";
+import { findForkEvidence, forkEvidenceText, KeyHistory, openForkEvidence } from "../../../src/federation/index.ts";
 import { sha256Hex } from "../../../src/base/index.ts";
 import { signingKeyOf } from "../../../src/receipts/index.ts";
 import { Reader, Site } from "./forking-site.ts";
@@ -84,7 +84,7 @@ describe("T-03: a site that signs two logs", () => {
     y.take(left);
     const text = x.quarantined!.evidence;
     expect(y.quarantined!.evidence).toBe(text);
-    expect(originOfEvidence(text)).toBe(key.origin);
+    expect(findForkEvidence(text)).toMatchObject({ origin: key.origin, at: 300 });
     expect(openForkEvidence(text, KeyHistory.genesis(key.vkey)).at).toBe(300);
     // It grows with the logarithm of the log.
     expect(text.length).toBeLessThan(6_000);
@@ -108,8 +108,8 @@ describe("T-03: a site that signs two logs", () => {
     for (const accusation of [
       { ...found, branches: [one, one] as const },
       { ...found, at: 1 },
-      { ...found, branches: [one, { ...two, record: one.record }] as const },
-      { ...found, branches: [one, { ...one, record: two.record }] as const },
+      { ...found, branches: [one, { ...two, leaf: one.leaf }] as const },
+      { ...found, branches: [one, { ...one, leaf: two.leaf }] as const },
     ])
       expect(() => openForkEvidence(forkEvidenceText(accusation), history)).toThrow(
         expect.objectContaining({ code: "EVIDENCE_INVALID" }),
