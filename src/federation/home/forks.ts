@@ -8,17 +8,11 @@
 
 import { leafHash } from "../../receipts/index.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
-import {
-  findForkEvidence,
-  forkEvidence,
-  forkEvidenceText,
-  openForkEvidence,
-  type ForkEvidence,
-} from "../log/fork-evidence.ts";
 import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
 import { cellText } from "./blobs.ts";
 import { checkpointRoot } from "./checkpoint-root.ts";
+import { evidenceText, makeEvidence, verifyEvidence, type ForkEvidence } from "./fork-evidence.ts";
 import type { HomeParts } from "./home-parts.ts";
 import type { OriginRow } from "./origins.ts";
 import { Refusal } from "./refusal.ts";
@@ -83,19 +77,16 @@ export class Forks {
     const shorter = Math.min(ownLeaves.length, leaves.length);
     const at = ownLeaves.findIndex((leaf, i) => i < shorter && !leaf.equals(leaves[i]!));
     if (at === -1) return { status: "consistent" };
-    // fork-evidence.E2
-    const covering = this.#parts.origins.firstCheckpointCovering(row, at + 1) ?? own;
-    const evidence = forkEvidence(at, { checkpoint: covering, leaves: ownLeaves }, { checkpoint: opened, leaves });
+    const evidence = makeEvidence(at, { checkpoint: own, leaves: ownLeaves }, { checkpoint: opened, leaves });
     this.#take(row, evidence, peer);
-    return { status: "forked", at, evidence: forkEvidenceText(evidence) };
+    return { status: "forked", at, evidence: evidenceText(evidence) };
   }
 
   /** Evidence that another site found. Returns the number of common records. */
   takeEvidence(text: string, peer?: string): number {
-    const said = findForkEvidence(text);
-    if (said === undefined) throw new Refusal("EVIDENCE_INVALID", "The text is no evidence of a fork.");
-    const row = this.#get(said.origin);
-    const evidence = openForkEvidence(text, this.#parts.origins.keys(row));
+    const { origin } = JSON.parse(text) as ForkEvidence;
+    const row = this.#get(origin);
+    const evidence = verifyEvidence(text, this.#parts.origins.keys(row));
     this.#take(row, evidence, peer);
     return evidence.at;
   }

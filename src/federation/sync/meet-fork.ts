@@ -9,7 +9,7 @@ import type { Carrier } from "../carriers/carrier.ts";
 import type { Home } from "../home/home.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
 import type { Content } from "../log/content.ts";
-import { findForkEvidence } from "../log/fork-evidence.ts";
+import { originOfEvidence } from "../home/fork-evidence.ts";
 import type { Origin } from "../log/origin.ts";
 import { decodeTile, TILE_WIDTH, tilePath } from "../log/tiles.ts";
 import { EVIDENCE_TYPE } from "./publish.ts";
@@ -52,11 +52,9 @@ export function followEvidence(home: Home, contents: readonly Content[], from?: 
   for (const { type, bytes } of contents) {
     if (type !== EVIDENCE_TYPE) continue;
     const text = Buffer.from(bytes).toString("utf8");
-    const said = findForkEvidence(text);
-    const state = said === undefined ? undefined : home.origin(said.origin);
-    if (said === undefined || state === undefined || state.own) continue;
-    // fork-evidence.E3
-    if (state.status === "forked" && state.size <= said.at) continue;
+    const origin = originOfEvidence(text);
+    const state = origin === undefined ? undefined : home.origin(origin);
+    if (state === undefined || state.own || state.status === "forked") continue;
     try {
       home.takeForkEvidence(text, from);
     } catch (error) {
