@@ -193,6 +193,8 @@ export const ERROR_CATALOGUE = {
     summary: "Invalid call. The message says what to change.",
     next: "Change the call as the message says; for a command, `reprise <command> --help`.",
   },
+
+  // determinism: the author of the definition must change its code, or restore the earlier code
   DETERMINISM_VIOLATION: {
     family: "determinism",
     summary: "The code does not match the journal: it requested another step than the one recorded.",
@@ -231,6 +233,8 @@ export const ERROR_CATALOGUE = {
     summary: "The workflow awaits a promise that the engine does not own, so no recorded event can resume it.",
     next: "Move the call into `ctx.run()` or a task, and wait with `ctx.sleep()`; then `reprise resume <id>`.",
   },
+
+  // store: the operator of the database must act
   PAYLOAD_KEY_MISSING: {
     family: "store",
     summary: "A payload is encrypted with a key, or written with a codec, that this process does not have.",
@@ -325,6 +329,8 @@ export const ERROR_CATALOGUE = {
     summary: "The store's settings would lose acknowledged commits in a power failure.",
     next: 'Restore the settings that the message names, or accept the loss: `createEngine({ durability: "relaxed" })`.',
   },
+
+  // outcome: the author of the run's code, or the operator, must act
   ATTEMPT_TIMEOUT: {
     family: "outcome",
     summary: "An attempt ran longer than its `timeout`.",
@@ -409,6 +415,8 @@ export const ERROR_CATALOGUE = {
     summary: "The run failed or was cancelled, and the undo of some steps failed.",
     next: "Undo the steps in `details` manually; `error.cause` is why the run failed.",
   },
+
+  // federation: the maker of the bundle, or the operator of the other site, must act
   BUNDLE_DAMAGED: {
     family: "federation",
     summary: "A bundle is not what its maker wrote: a line is missing, cut off, changed, or of an unknown kind.",
@@ -440,6 +448,11 @@ export const ERROR_CATALOGUE = {
     summary: "A site sent evidence of a fork that does not prove one.",
     next: "Nothing was quarantined. Ask the operator of the site that sent it; `reprise fed conflicts` lists what is proved.",
   },
+  FORKED: {
+    family: "federation",
+    summary: "A log has two branches: its key signed two heads that do not extend each other.",
+    next: "Nothing after the last common record is taken. `reprise fed conflicts` has the evidence; its operator decides which branch holds.",
+  },
   LIMIT_EXCEEDED: {
     family: "federation",
     summary:
@@ -466,11 +479,42 @@ export const ERROR_CATALOGUE = {
     summary: "No key that this site admits signed the checkpoint of a log.",
     next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`. Its operator prints the vkey with `reprise key`.",
   },
+  NOT_PUBLISHED: {
+    family: "federation",
+    summary: "A site does not have what was requested, or does not publish it to this peer.",
+    next: "Ask the operator of that site for a rule in `publish` of its federation settings. `reprise fed status` lists what a peer publishes.",
+  },
+  OUTDATED_CURSOR: {
+    family: "federation",
+    summary:
+      "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
+    next: "Push again: `reprise push <peer>` reads the head of the other site and sends what follows it.",
+  },
   RECORD_INVALID: {
     family: "federation",
     summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
     next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
   },
+
+  PEER_UNREACHABLE: {
+    family: "federation",
+    summary: "A peer asked another site for work, or returned a result, and got no answer.",
+    next: "Check the address of the other site and that `reprise serve` runs there. The peer repeats the request.",
+  },
+  RESULTS_DIVERGED: {
+    family: "federation",
+    summary:
+      "Two peers executed the same task with the same input and returned different results. Neither was committed.",
+    next: "Compare the two statements with `reprise fed conflicts`, repair the task or the peer, then `reprise retry <id>`.",
+  },
+  RESULT_REFUSED: {
+    family: "federation",
+    summary:
+      "A peer sent the end of a task in a form that the home of the run does not accept, or signed by another key.",
+    next: "Compare the versions of both sites and the vkey that the home has of the peer: `reprise key` prints it there.",
+  },
+
+  // invariant: the maintainers of Reprise must act
   INVARIANT: {
     family: "invariant",
     summary: "Reprise detected a state that its rules exclude, and stopped before it wrote anything.",
