@@ -2,6 +2,8 @@
 
 export type { OutboxHandler } from "./outbox-relay.ts";
 export type { HotRun } from "./hot-run.ts";
+export { Attempt } from "./attempt.ts";
+export { ItemReturned, type RemoteCall, type RemoteTasks } from "./remote-tasks.ts";
 export { RetentionRunner } from "./retention-runner.ts";
 export { Worker } from "./worker.ts";
 export type { WorkerOptions } from "./worker-options.ts";

@@ -19,7 +19,9 @@ export class Counters {
 
   all(): Record<string, number> {
     return Object.fromEntries(
-      this.#db.all("select name, value from counter order by name").map(({ name, value }) => [String(name), Number(value)]),
+      this.#db
+        .all("select name, value from counter order by name")
+        .map(({ name, value }) => [String(name), Number(value)]),
     );
   }
 }

@@ -10,7 +10,14 @@ import type { Checkpoint } from "../log/checkpoint.ts";
 import { parseCheckpoint } from "../log/checkpoint.ts";
 import type { KeyHistory } from "../log/key-history.ts";
 import type { Origin } from "../log/origin.ts";
-import { consistencyProof, hashesOf, inclusionProof, rootOf, verifyConsistency, verifyInclusion } from "../log/tree-proof.ts";
+import {
+  consistencyProof,
+  hashesOf,
+  inclusionProof,
+  rootOf,
+  verifyConsistency,
+  verifyInclusion,
+} from "../log/tree-proof.ts";
 import { checkpointRoot } from "./checkpoint-root.ts";
 
 /** One of the two logs. */
@@ -119,8 +126,7 @@ const MAX_HASHES = 110;
 
 function isBranch(value: unknown): boolean {
   const { note, leaf, inclusion, consistency } = (value ?? {}) as Partial<Record<keyof Branch, unknown>>;
-  const areHashes = (list: unknown): boolean =>
-    Array.isArray(list) && list.length <= MAX_HASHES && list.every(isHash);
+  const areHashes = (list: unknown): boolean => Array.isArray(list) && list.length <= MAX_HASHES && list.every(isHash);
   return typeof note === "string" && isHash(leaf) && areHashes(inclusion) && areHashes(consistency);
 }
 

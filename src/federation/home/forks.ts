@@ -19,8 +19,7 @@ import { Refusal } from "./refusal.ts";
 
 export type BranchOutcome =
   /** The other copy is a prefix of the log here, or the other way round. */
-  | { readonly status: "consistent" }
-  | { readonly status: "forked"; readonly at: number; readonly evidence: string };
+  { readonly status: "consistent" } | { readonly status: "forked"; readonly at: number; readonly evidence: string };
 
 export class Forks {
   readonly #parts: HomeParts;
@@ -124,7 +123,12 @@ export class Forks {
     const tree = size === row.size ? LogTree.of(row.peaks, size) : this.#treeAt(number, size);
     const clock = size === 0 ? 0 : log.clockOf(number, size)!;
     const touched = db
-      .all("select distinct cell from log where origin = ? and n > ? and n <= ? and cell is not null", number, size, row.size)
+      .all(
+        "select distinct cell from log where origin = ? and n > ? and n <= ? and cell is not null",
+        number,
+        size,
+        row.size,
+      )
       .map(({ cell }) => cellText(cell));
     db.run(
       `update origin set status = 'forked', size = ?, clock = ?, root = ?, peaks = ?, cursor = ?, cursor_clock = ?, cursor_peaks = ?

@@ -27,6 +27,7 @@ import { DEFAULT_LIMITS, type HomeLimits } from "./limits.ts";
 import { LogTable, type LogRow } from "./log-table.ts";
 import { Origins, stateOfOrigin, type AdmitOptions, type OriginRow, type OriginState } from "./origins.ts";
 import { isRepriseFederationError, Refusal, refused } from "./refusal.ts";
+import { findRuns, runRecordKeys, type FoundRun, type RunFilter } from "./runs.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
 import { factKeys, isNamed } from "./named-contents.ts";
@@ -223,14 +224,14 @@ export class Home {
     return rows.map(({ key }) => hexOf(key));
   }
 
+  /** The keys of the run records of an execution; of its chain alone if one is given. */
+  runRecords(run: string, generation: number, chain?: string): string[] {
+    return runRecordKeys(this.#parts, run, generation, chain);
+  }
+
   /** Whether a visible record of the log puts this content. */
   names(origin: Origin, content: Content): boolean {
     return isNamed(this.#parts, origin, content);
-  }
-
-  /** The keys of the run records of one generation of a run that have this chain. */
-  runRecords(run: string, generation: number, chain: string): string[] {
-    return factKeys(this.#shards, "run", run, generation, chain);
   }
 
   /** The keys of the statements of one generation of a run, whichever site they are of. */
@@ -248,6 +249,11 @@ export class Home {
   /** Equal on every site that has the same records. */
   stateHash(snapshot?: SnapshotRef): string {
     return this.snapshots.stateHash(snapshot);
+  }
+
+  /** The visible runs that fit, in merge order. */
+  findRuns(filter: RunFilter = {}, snapshot?: SnapshotRef): FoundRun[] {
+    return this.#parts.db.snapshot(() => findRuns(this.#parts, filter, this.snapshots.bounds(snapshot)));
   }
 
   /** What came in, newest first. */

@@ -2,15 +2,13 @@
 
 import { sha256Hex } from "../../base/index.ts";
 import type { Content } from "../log/content.ts";
-import { linkEnds, parseLink, type Link } from "../log/link.ts";
 import { keyBlob } from "./blobs.ts";
 import { isContentOfItsKey, type PutCount } from "./contents.ts";
-import { LINK_TYPE } from "./facts.ts";
-import type { HomeDatabase } from "./home-database.ts";
 import type { HomeParts } from "./home-parts.ts";
 import type { Batch } from "./ingest.ts";
 import { checkJournal } from "./journals.ts";
 import type { HomeLimits } from "./limits.ts";
+import { indexRelations, relationsOf } from "./relations.ts";
 import { Refusal } from "./refusal.ts";
 
 export type IncomingContents = Pick<Batch, "contents" | "journals" | "from">;
@@ -26,7 +24,8 @@ export interface CheckedContents {
 
 /** Limits of a whole batch, and of each content. */
 export function checkLimits({ records, contents, journals }: Batch, limits: HomeLimits): void {
-  if (records.length > limits.batchRecords) throw tooMuch(`a batch of ${records.length} records`, "batchRecords", limits);
+  if (records.length > limits.batchRecords)
+    throw tooMuch(`a batch of ${records.length} records`, "batchRecords", limits);
   checkContentLimits({ contents, journals }, limits);
   const recordBytes = records.reduce((sum, text) => sum + text.length, 0);
   const contentBytes = contents.reduce((sum, { bytes }) => sum + bytes.length, 0);
@@ -54,9 +53,7 @@ export function checkContents(incoming: IncomingContents, parts: HomeParts): Che
   const { contents, journals, from } = incoming;
   const keys = [...contents.map(({ key }) => key), ...journals.map(({ root }) => root)];
   for (const content of contents) if (!isContentOfItsKey(content)) throw damaged(parts, content, from);
-  const links = contents.flatMap((content): [string, Link][] =>
-    content.type === LINK_TYPE ? [[content.key, parseLink(textOf(content))]] : [],
-  );
+  const relations = contents.map(relationsOf);
   const checked = journals.map(({ root, lines }) => checkJournal(root, lines));
   const erased = parts.erasure.erasedOf(keys);
   const taken = erased.size === 0 ? contents : contents.filter(({ key }) => !erased.has(key));
@@ -74,18 +71,13 @@ export function checkContents(incoming: IncomingContents, parts: HomeParts): Che
       return { stored: put.stored + stored, duplicates: put.duplicates + duplicates };
     },
     index: () => {
-      for (const [key, link] of links) if (!erased.has(key)) indexLink(parts.db, key, link);
+      for (const [i, { key }] of contents.entries()) if (!erased.has(key)) indexRelations(parts.db, key, relations[i]!);
       const unwant = parts.db.sql("delete from wanted where key = ?");
       if (parts.db.get("select 1 from wanted limit 1") !== undefined)
         for (const { key } of taken) unwant.run(keyBlob(key));
       parts.conflicts.resolveContents(keys, from);
     },
   };
-}
-
-export function indexLink(db: HomeDatabase, key: string, link: Link): void {
-  const insert = db.sql("insert or ignore into link_end (end, link, role, type) values (?, ?, ?, ?)");
-  for (const [end, role] of linkEnds(link)) insert.run(end, keyBlob(key), role, link.type);
 }
 
 /** How much of damaged bytes is kept as evidence. */
@@ -99,8 +91,4 @@ function damaged(parts: HomeParts, { key, type, bytes }: Content, peer: string |
     "CONTENT_DAMAGED",
     `The content ${key} has other bytes than its key says. Nothing of the batch is taken; \`reprise fed conflicts\` has the evidence.`,
   );
-}
-
-function textOf({ bytes }: Content): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 }

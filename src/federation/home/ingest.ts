@@ -108,10 +108,16 @@ export class Ingest {
     const put = contents.put();
     const count = checked.records.length;
     const duplicates = checked.duplicates + put.duplicates;
-    const isWritten = this.#write(row, checked, checkpoint, () => {
-      contents.index();
-      this.#parts.counters.add("duplicates", duplicates);
-    }, batch.from);
+    const isWritten = this.#write(
+      row,
+      checked,
+      checkpoint,
+      () => {
+        contents.index();
+        this.#parts.counters.add("duplicates", duplicates);
+      },
+      batch.from,
+    );
     if (!isWritten) return undefined;
     if (row.cursor > row.size) this.advance(batch.origin, batch.from);
     this.#parts.erasure.finish();
@@ -193,7 +199,10 @@ export class Ingest {
     if (cursor === size) return;
     this.#parts.db.transact(() => {
       const { db } = this.#parts;
-      db.run("delete from log where origin = ? and n > ? and n > (select size from origin where number = ?)", ...[number, size, number]);
+      db.run(
+        "delete from log where origin = ? and n > ? and n > (select size from origin where number = ?)",
+        ...[number, size, number],
+      );
       db.run("update origin set cursor = size, cursor_clock = clock, cursor_peaks = peaks where number = ?", number);
     });
   }
@@ -228,7 +237,7 @@ export class Ingest {
   /** Makes visible what waited and is under a checkpoint now, page by page. A process that was killed here is continued by the next. */
   advance(origin: Origin, from?: string): void {
     const { db, log, origins, limits } = this.#parts;
-    for (let isDone = false; !isDone; )
+    for (let isDone = false; !isDone;)
       isDone = db.transact(() => {
         const row = origins.find(origin)!;
         const upTo = row.status === "forked" ? row.size : origins.coveredSize(row);
@@ -244,7 +253,8 @@ export class Ingest {
 
 function openSame(checkpoint: Checkpoint, keys: KeyHistory): Checkpoint {
   const opened = keys.open(checkpoint.note);
-  if (opened.origin === checkpoint.origin && opened.size === checkpoint.size && opened.root === checkpoint.root) return opened;
+  if (opened.origin === checkpoint.origin && opened.size === checkpoint.size && opened.root === checkpoint.root)
+    return opened;
   throw new Refusal("CHECKPOINT_INVALID", `The checkpoint of ${checkpoint.origin} is not what its note says.`);
 }
 

@@ -54,11 +54,15 @@ export class Journals {
     return row && (row["bytes"] as Uint8Array);
   }
 
-  describe(root: string):
+  describe(
+    root: string,
+  ):
     | { readonly entries: number; readonly form: JournalForm; readonly size: number; readonly state: ContentState }
     | undefined {
     if (!isKey(root)) return undefined;
-    const row = this.#shards.of(root).get("select entries, form, size, state from journal where root = ?", keyBlob(root));
+    const row = this.#shards
+      .of(root)
+      .get("select entries, form, size, state from journal where root = ?", keyBlob(root));
     if (row === undefined) return undefined;
     const { entries, form, size, state } = row;
     return { entries: Number(entries), form: form as JournalForm, size: Number(size), state: stateName(state) };
@@ -76,12 +80,14 @@ export function checkJournal(root: string, lines: Uint8Array): CheckedJournal {
     // Most lines are entries or leaves.
     const parsed = parse(line, number, root);
     if (parsed.line !== "entry" && parsed.line !== "leaf") {
-      if (parsed.line === "header" ? number > 1 : parsed.line !== "part") throw damaged(root, `has a strange line ${number}`);
+      if (parsed.line === "header" ? number > 1 : parsed.line !== "part")
+        throw damaged(root, `has a strange line ${number}`);
       continue;
     }
     const lineForm = first === BRACKET ? "full" : "leaves";
     const seq = parsed.line === "entry" ? parsed.entry.seq : parsed.seq;
-    if (seq !== tree.size + 1 || (form ?? lineForm) !== lineForm) throw damaged(root, `has line ${number} out of order`);
+    if (seq !== tree.size + 1 || (form ?? lineForm) !== lineForm)
+      throw damaged(root, `has line ${number} out of order`);
     form = lineForm;
     tree.push(leafHash(parsed.line === "entry" ? journalLine(parsed.entry) : line));
   }
@@ -94,7 +100,7 @@ const BRACKET = 0x5b;
 
 function* linesOf(file: Uint8Array, root: string): Generator<string> {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
-  for (let from = 0; from < bytes.length; ) {
+  for (let from = 0; from < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, from);
     if (end === -1) throw damaged(root, "is cut off: its last line has no end");
     yield bytes.toString("utf8", from, end);

@@ -20,8 +20,7 @@ export interface LogRow {
 /** How far each log counts, by the number of its origin. */
 export type Bounds = ReadonlyMap<number, number>;
 
-const INSERT =
-  "insert into log (origin, n, c, op, cell, key, names, rec) values (?, ?, ?, ?, ?, ?, ?, ?)";
+const INSERT = "insert into log (origin, n, c, op, cell, key, names, rec) values (?, ?, ?, ?, ?, ?, ?, ?)";
 const PAGE = 1_000;
 
 export class LogTable {
@@ -46,13 +45,19 @@ export class LogTable {
 
   read(origin: number, after: number, upTo: number, limit: number): LogRow[] {
     return this.#db
-      .all("select n, rec from log where origin = ? and n > ? and n <= ? order by n limit ?", origin, after, upTo, limit)
+      .all(
+        "select n, rec from log where origin = ? and n > ? and n <= ? order by n limit ?",
+        origin,
+        after,
+        upTo,
+        limit,
+      )
       .map(({ n, rec }) => ({ n: Number(n), rec: String(rec) }));
   }
 
   /** Every record of a log up to `upTo`, in order. */
   *records(origin: number, upTo: number, after = 0): Generator<LogRecord & { readonly rec: string }> {
-    for (let from = after; from < upTo; ) {
+    for (let from = after; from < upTo;) {
       const page = this.read(origin, from, upTo, PAGE);
       if (page.length === 0) return;
       from = page.at(-1)!.n;

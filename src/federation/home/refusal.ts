@@ -11,7 +11,10 @@ export class Refusal extends Error {
   }
 }
 
-export function refused(code: string, reason: string): { readonly status: "refused"; readonly code: string; readonly reason: string } {
+export function refused(
+  code: string,
+  reason: string,
+): { readonly status: "refused"; readonly code: string; readonly reason: string } {
   return { status: "refused", code, reason };
 }
 

@@ -1,7 +1,7 @@
 // Schema: the tables of a home.
 //
 // `federation.db` has what the site knows: `origin` has a row per log, `log` its records, `checkpoint` the signed notes. `cell`,
-// `link_end`, `wanted` and `erased` are derived from them. `applied` is the history of what came in. Each shard has contents by their
+// `relation_end`, `wanted` and `erased` are derived from them. `applied` is the history of what came in. Each shard has contents by their
 // keys, and what is derived from contents alone: `fact` and `tag`.
 //
 // In `log`, records after the size of their origin are not visible: they wait for the rest of their checkpoint, or are quarantined.
@@ -57,10 +57,12 @@ create table cell (
   erased integer not null
 ) strict, without rowid;
 
-create table link_end (
-  end text not null, link blob not null, role text not null, type text not null,
-  primary key (end, link)
+-- Which artifact says that \`end\` stands in a relation: a link, a statement or a claim.
+create table relation_end (
+  end text not null, artifact blob not null, type text not null, role text not null,
+  primary key (end, artifact, type)
 ) strict, without rowid;
+create index relation_of_artifact on relation_end (artifact);
 
 create table wanted (
   origin integer not null, n integer not null, key blob not null,

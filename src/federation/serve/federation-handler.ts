@@ -65,7 +65,11 @@ export function createFederationHandler(home: Home, options: FederationHandlerOp
   const limits = serveLimits(options.limits);
   const db = openServeDatabase(home.dir);
   const staged = new StagedFiles(db, limits, clock);
-  const tiles = new HashTiles(db, (origin, first, count) => home.readLog(origin, first - 1, count).map(({ rec }) => rec), timers);
+  const tiles = new HashTiles(
+    db,
+    (origin, first, count) => home.readLog(origin, first - 1, count).map(({ rec }) => rec),
+    timers,
+  );
   const feed = new ChangeFeed(home.dir, "federation.db", timers);
   const readerOf = (peer: PeerAccess | undefined): Publication =>
     new Publication(home, rules(), own, peer?.name ?? ANYONE);

@@ -110,7 +110,10 @@ async function checkRoot(
 }
 
 /** The note of the key before, of the size of the record that names the next key. */
-function findHandover({ staged, peer, checkpoint: { origin } }: PushedCheckpoint, record: string): Checkpoint | undefined {
+function findHandover(
+  { staged, peer, checkpoint: { origin } }: PushedCheckpoint,
+  record: string,
+): Checkpoint | undefined {
   const { n } = JSON.parse(record) as { readonly n: number };
   const bytes = Number.isSafeInteger(n) ? staged.read({ peer, origin, path: handoverPath(n) }) : undefined;
   return bytes === undefined ? undefined : parseCheckpoint(Buffer.from(bytes).toString("utf8"));
