@@ -42,6 +42,13 @@ function refusal(id: string, outcome: Exclude<DeleteOutcome, { status: "deleted"
       );
     case "sending":
       return inUse(id, `run ${outcome.run} has messages that are not delivered yet. Wait until a worker delivers them`);
+    case "logging":
+      return inUse(id, `the end of run ${outcome.run} is not in the log of this store yet. Add it: \`reprise push\``);
+    case "pinned":
+      return inUse(
+        id,
+        `run ${outcome.run} is kept until it is published or archived. Publish it with \`reprise push\`, or erase it: \`reprise erase ${outcome.run}\``,
+      );
   }
 }
 

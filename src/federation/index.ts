@@ -4,6 +4,21 @@
 // through. `home` is the directory with everything that a site knows of itself and of others. `sync` moves records between store, home
 // and carriers. `serve` answers other sites. `work` runs tasks for them.
 
+export {
+  CARRIER_LIMITS,
+  checkPath,
+  checkPrefix,
+  type Carrier,
+  type CarrierFile,
+  type CarrierLimits,
+  type CarrierOptions,
+  type CarrierPorts,
+  type Etag,
+  type GetOptions,
+  type ListOptions,
+  type PutOptions,
+} from "./carriers/carrier.ts";
+export { openCarrier } from "./carriers/open-carrier.ts";
 export { cellOf, joinCell, stateOfCell, type Cell, type CellState } from "./log/cell.ts";
 export { openCheckpoint, parseCheckpoint, signCheckpoint, type Checkpoint } from "./log/checkpoint.ts";
 export {
@@ -16,6 +31,15 @@ export {
   type Content,
   type ContentHead,
 } from "./log/content.ts";
+export {
+  forkEvidence,
+  forkEvidenceText,
+  openForkEvidence,
+  originOfEvidence,
+  type ForkBranch,
+  type ForkEvidence,
+  type SignedCopy,
+} from "./log/fork-evidence.ts";
 export { batchLength, KeyHistory } from "./log/key-history.ts";
 export { linkEnds, linkId, linkText, MAX_LINK_ENDS, parseLink, slotOf, type Link, type LinkRole } from "./log/link.ts";
 export { areForkedHeads, relationOf, type LogCopy, type LogRelation } from "./log/log-relation.ts";

@@ -23,6 +23,7 @@ import type {
 } from "./control.ts";
 import type { DefinitionVersion, NextGeneration } from "./generation.ts";
 import type { ForkOutcome, ForkWrite } from "./fork.ts";
+import type { ReleaseOutcome, ReleaseWrite, SequenceOutcome, SequenceWrite } from "./log.ts";
 import type { MigrateOutcome, MigrateWrite } from "./migrate.ts";
 import type { Entry, EntryType } from "./journal.ts";
 import type { PromiseChanges } from "./open-promise.ts";
@@ -376,6 +377,8 @@ export interface Writes {
   readonly admit: [AdmitWrite, AdmitOutcome];
   readonly "declare-queue": [DeclareQueueWrite, QueueOutcome];
   readonly "change-queue": [ChangeQueueWrite, QueueOutcome];
+  readonly sequence: [SequenceWrite, SequenceOutcome];
+  readonly release: [ReleaseWrite, ReleaseOutcome];
 }
 
 export type Write = Writes[keyof Writes][0];

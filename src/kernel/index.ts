@@ -416,5 +416,18 @@ export {
 } from "./task.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { dataWithoutSecrets, registerSecrets, secretNeedles, withoutSecrets, type SecretValues } from "./secrets.ts";
+export {
+  FEDERATED_KEY,
+  federatedSince,
+  type EndedRun,
+  type LogRow,
+  type NewLogRecord,
+  type ReleaseOutcome,
+  type ReleaseWrite,
+  type SequencedRun,
+  type SequenceOutcome,
+  type SequenceWrite,
+  type SweptRuns,
+} from "./log.ts";
 export { WORK_KINDS } from "./change-notice.ts";
 export type { ChangeNotice, WorkKind } from "./change-notice.ts";

@@ -61,7 +61,7 @@ export interface ExpireRequest {
 export interface Expired {
   /** How many runs were deleted. */
   readonly runs: number;
-  /** How many runs of the batch stay: a run of their family lives or is too young, sends messages, or has a fork. */
+  /** How many runs of the batch stay: a run of their family lives or is too young, sends messages, has a fork, or is noted. */
   readonly kept: number;
   /** The next batch starts after this time; undefined: this was the last one. */
   readonly after: EpochMs | undefined;
@@ -69,11 +69,16 @@ export interface Expired {
   readonly nextEndedAt: EpochMs | undefined;
 }
 
-/** `child`: it belongs to the run `of`. `live`, `sending`, `forked`: this run of its family keeps it from being deleted. */
+/**
+ * `child`: it belongs to the run `of`. `live`, `sending`, `forked`, `logging`, `pinned`: this run of its family keeps it from being
+ * deleted. `logging`: its end is not in the log yet. `pinned`: it is kept until it is published or archived (log.L4).
+ */
 export type DeleteOutcome =
   | { readonly status: "deleted"; readonly runs: number }
   | { readonly status: "no_run" }
   | { readonly status: "child"; readonly of: string }
   | { readonly status: "live"; readonly run: string; readonly as: RunStatus }
   | { readonly status: "sending"; readonly run: string }
+  | { readonly status: "logging"; readonly run: string }
+  | { readonly status: "pinned"; readonly run: string }
   | { readonly status: "forked"; readonly run: string; readonly by: string };

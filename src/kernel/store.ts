@@ -20,6 +20,7 @@ import type { VersionCount } from "./generation.ts";
 import type { HistoryBreak, HistoryEvent } from "./history.ts";
 import type { Entry } from "./journal.ts";
 import type { ChangeNotice } from "./change-notice.ts";
+import type { EndedRun, LogRow, SweptRuns } from "./log.ts";
 import type { MemoAnswer, MemoFilter, MemoKeys, MemoPage } from "./memo.ts";
 import type { QueueSlot, QueueState } from "./queue.ts";
 import type { DeleteOutcome, Expired, ExpireRequest } from "./retention.ts";
@@ -263,6 +264,22 @@ export interface Store {
   /** Deletes the rows of these keys, or of all; returns how many. */
   clearMemos(keys: readonly string[] | "all"): Promise<number>;
 
+  // the log of a federated store
+  /** Whether the ends of runs are noted for the log. */
+  isFederated(): Promise<boolean>;
+  /** log.L5. Switching it on or off touches no run. */
+  setFederated(on: boolean): Promise<void>;
+  /** Records after a number. */
+  readLog(after: number, limit: number): Promise<readonly LogRow[]>;
+  /** The number of records in the log. */
+  logSize(): Promise<number>;
+  /** Noted runs, in the order of their ends. */
+  listEnded(limit: number): Promise<readonly EndedRun[]>;
+  /** log.L5. Notes the ended runs without a record among the `limit` runs after a number. */
+  noteEnded(after: RunNumber, limit: number): Promise<SweptRuns>;
+  /** The rows of these runs, in order; undefined: no such run. */
+  readRuns(runs: readonly RunNumber[]): Promise<readonly (RunRecord | undefined)[]>;
+
   // schedules
   findSchedule(name: string): Promise<ScheduleRecord | undefined>;
   /** By name, starting after `after`. */
@@ -284,6 +301,8 @@ export interface Store {
   prune(endedBefore: EpochMs, options?: PruneOptions): Promise<{ readonly runs: number }>;
   /** Deletes an ended run with its family, or says what keeps it. */
   deleteRun(id: string): Promise<DeleteOutcome>;
+  /** As `deleteRun`, also for a run that is noted or pinned (log.L4). */
+  forget(id: string): Promise<DeleteOutcome>;
   /** retention.R1. One batch, oldest end first. Costs two seeks when no run is old enough. */
   expire(request: ExpireRequest): Promise<Expired>;
   /** Deletes the start keys of a definition whose runs do not exist. */

@@ -118,11 +118,11 @@ export async function* readLines(input: BundleInput, offset = 0, number = 1): As
 /** The lines of a bundle, parsed. Their shape is checked, their content is not. */
 export async function* readBundle(input: BundleInput, offset = 0, number = 1): AsyncGenerator<Placed<BundleLine>> {
   for await (const { value, ...place } of readLines(input, offset, number))
-    yield { value: parseCanonical(value, place.number), ...place };
+    yield { value: parseBundleLine(value, place.number), ...place };
 }
 
-/** bundle-lines.L2 */
-function parseCanonical(text: string, line: number): BundleLine {
+/** bundle-lines.L2. One line, parsed. */
+export function parseBundleLine(text: string, line: number): BundleLine {
   const { value, parsed } = parseLine(text, line);
   if (canonicalText(value, parsed) !== text) throw damaged(line, "is not canonical text");
   return parsed;

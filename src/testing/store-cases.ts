@@ -24,6 +24,7 @@ import { inboxCases } from "./store-cases/inbox.ts";
 import { itemCases } from "./store-cases/items.ts";
 import { leaseCases } from "./store-cases/lease.ts";
 import { suspectCases } from "./store-cases/suspects.ts";
+import { logCases } from "./store-cases/log.ts";
 import { listCases } from "./store-cases/list.ts";
 import { memoCases } from "./store-cases/memo.ts";
 import { messageCases } from "./store-cases/messages.ts";
@@ -99,4 +100,5 @@ export const storeCases: readonly StoreCase[] = [
   ...portionCases,
   ...flowRunCases,
   ...runtimeCases,
+  ...logCases,
 ];

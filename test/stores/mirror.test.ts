@@ -266,6 +266,8 @@ const WRITES: Record<Write["write"], true> = {
   admit: true,
   "put-schedule": true,
   "remove-schedule": true,
+  sequence: true,
+  release: true,
 };
 
 describe("a mirror", () => {
@@ -288,6 +290,9 @@ describe("a mirror", () => {
       reap: () => store.reap(1),
       prune: () => store.prune(Date.now()),
       deleteRun: () => store.deleteRun("order-1"),
+      forget: () => store.forget("order-1"),
+      setFederated: () => store.setFederated(true),
+      noteEnded: () => store.noteEnded(0, 10),
       expire: () => store.expire({} as never),
       deleteUnusedKeys: () => store.deleteUnusedKeys("order"),
       rekey: () => store.rekey(),

@@ -22,6 +22,9 @@ const MEMORY_SKIPS: ReadonlyMap<string, string> = new Map([
   ["a singleton start returns the live run with its key, for every caller", ONE_CONNECTION],
   ["of 100 concurrent commits of one checkpoint one succeeds, and 99 are already committed", ONE_CONNECTION],
   ["when several connections bring a node's arrivals at the same time, one of them queues it", ONE_CONNECTION],
+  ["of several sequencers one appends each record", ONE_CONNECTION],
+  ["several sweeps at the same time note each run once", ONE_CONNECTION],
+  ["a process notes ends from the heartbeat on that follows the switch of another", ONE_CONNECTION],
   ["a connection notices that another one has written", ONE_CONNECTION],
   ["a connection opened after the wall clock was set back continues from the stored time", ONE_CONNECTION],
 ]);

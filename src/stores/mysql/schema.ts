@@ -394,6 +394,21 @@ const FOURTH: readonly Step[] = [
   },
 ];
 
+const FIFTH: readonly Step[] = [
+  {
+    name: "run_log",
+    columns: { n: INT, rec: LONG, run: MAYBE_INT, head: MAYBE_INT },
+    primary: ["n"],
+    indexes: { run_log_by_run: ["run"] },
+  },
+  {
+    name: "ended_runs",
+    columns: { run: INT, at: INT, head: INT, adopted: INT, n: MAYBE_INT },
+    primary: ["run"],
+    indexes: { ended_runs_noted: ["n", "at"] },
+  },
+];
+
 function quoted(names: Columns): string {
   return names.map((name) => `\`${name}\``).join(", ");
 }
@@ -419,7 +434,7 @@ function statementOf(step: Step): string {
 }
 
 /** Migration n is at index n - 1. A published migration is never changed; a change is a new one. */
-const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH];
+const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
 
 export const MIGRATIONS: readonly (readonly string[])[] = STEPS.map((steps) => steps.map(statementOf));
 

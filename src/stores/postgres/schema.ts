@@ -380,7 +380,27 @@ create table memo (
 create index memo_by_key on memo (memo, run, seq) where seq >= 0;
 `;
 
+const FIFTH = `
+create table run_log (
+  n bigint not null,
+  run bigint,
+  head bigint,
+  rec text collate "C" not null,
+  primary key (n)
+);
+create index run_log_by_run on run_log (run, n) where run is not null;
+create table ended_runs (
+  run bigint not null,
+  at bigint not null,
+  head bigint not null,
+  adopted bigint not null,
+  n bigint,
+  primary key (run)
+);
+create index ended_runs_noted on ended_runs (at, run) where n is null;
+`;
+
 /** Migration n is at index n - 1; it runs with the schema as its search path. A published migration is never changed. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

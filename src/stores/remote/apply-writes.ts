@@ -28,6 +28,8 @@ export interface ApplyOptions {
   readonly mayGuess?: boolean;
   /** Whether history went back since the write at this index was made (../rules/rolled-back-outcome.ts). */
   readonly isLost?: (index: number) => boolean;
+  /** log.L5 */
+  readonly isFederated?: boolean;
 }
 
 export type ApplyResult<T> = { readonly result: T } | { readonly queries: readonly Query[] };
@@ -45,9 +47,9 @@ export function applyWrites(
   writes: readonly Write[],
 ): ApplyResult<AppliedWrites> {
   ws.reset();
-  const { mode, now, nextRun, mayGuess = true, isLost } = options;
+  const { mode, now, nextRun, mayGuess = true, isLost, isFederated = false } = options;
   const rows = new TransactionRows(ws, mode, mayGuess);
-  const tx: Tx = { rows, now, nextRun };
+  const tx: Tx = { rows, now, nextRun, isFederated };
   const outcomes: Outcome[] = [];
   let missed = false;
   const attempt = (work: () => void): void => {

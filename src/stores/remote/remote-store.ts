@@ -23,6 +23,7 @@ import type {
   RunNumber,
   Store,
   StoreInfo,
+  SweptRuns,
   TransactOutcome,
   TurnWrite,
   Write,
@@ -38,12 +39,14 @@ import {
 } from "../rules/worker-leases.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import type { Rows } from "../rows/rows.ts";
+import type { Tx } from "../rules/transaction.ts";
 import { RowReads } from "../rules/row-reads.ts";
 import type { Backend, BackendUse } from "./backend.ts";
 import { describe } from "./describe.ts";
 import { readHolders } from "../rules/run-holders.ts";
 import { deleteOneRun } from "../rules/delete-run.ts";
 import { expire } from "../rules/expire.ts";
+import { isFederated, noteEnded, setFederated } from "../rules/log.ts";
 import { clearMemos, openMemoKeys } from "../rules/memo.ts";
 import { prune } from "../rules/prune.ts";
 import { deleteStartKeys } from "../rules/unused-keys.ts";
@@ -117,8 +120,8 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
     for (;;) {
       // Outside of the work, which runs more than once.
       const worker = randomWorkerNumber(session.options.random);
-      const registering = rulesWork("Registering a worker", (tx) => registerWorker(tx, worker, name, leaseMs, about));
-      if (!(await session.runner.run({ ...registering, use: "heartbeat" }))) continue;
+      const isNew = await this.#beat("Registering a worker", (tx) => registerWorker(tx, worker, name, leaseMs, about));
+      if (!isNew) continue;
       session.cache.addWorker(worker);
       return worker;
     }
@@ -127,10 +130,17 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
   async renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
     const session = this.#session;
     await session.catchUp();
-    const renewing = rulesWork("Renewing a lease", (tx) => renewLease(tx, worker, leaseMs, doing));
-    const isThere = await session.runner.run({ ...renewing, use: "heartbeat" });
+    const isThere = await this.#beat("Renewing a lease", (tx) => renewLease(tx, worker, leaseMs, doing));
     if (!isThere) session.cache.dropWorker(worker);
     return isThere;
+  }
+
+  /** With log.L5, in the same round trip. */
+  async #beat(what: string, body: (tx: Tx) => boolean): Promise<boolean> {
+    const work = rulesWork(what, (tx) => ({ isFederated: isFederated(tx.rows), result: body(tx) }));
+    const { result, isFederated: isOn } = await this.#session.runner.run({ ...work, use: "heartbeat" });
+    this.#session.cache.isFederated = isOn;
+    return result;
   }
 
   async releaseWorker(worker: number): Promise<void> {
@@ -187,6 +197,19 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
 
   deleteRun(id: string): Promise<DeleteOutcome> {
     return deleteOneRun(rowSession(this.#session), id);
+  }
+
+  forget(id: string): Promise<DeleteOutcome> {
+    return deleteOneRun(rowSession(this.#session), id, undefined, true);
+  }
+
+  async setFederated(on: boolean): Promise<void> {
+    await setFederated(rowSession(this.#session), on);
+    this.#session.cache.isFederated = on;
+  }
+
+  noteEnded(after: RunNumber, limit: number): Promise<SweptRuns> {
+    return noteEnded(rowSession(this.#session), after, limit);
   }
 
   expire(request: ExpireRequest): Promise<Expired> {

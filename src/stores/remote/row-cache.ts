@@ -34,6 +34,8 @@ export class RowCache {
   /** Hints: the number last seen for an id, to lock runs in order. */
   readonly #numbers = new Map<string, RunNumber>();
   readonly #workers = new Set<number>();
+  /** log.L5. As this process knows it. */
+  isFederated = false;
 
   addWorker(worker: number): void {
     this.#workers.add(worker);
@@ -64,6 +66,8 @@ export class RowCache {
       const key = [run];
       if (knowsItems) ws.assumeAbsent("queue", RUN, key);
       if (hasNoOnce) ws.assumeAbsent("once", RUN, key);
+      // The note of an end goes when the run is retried (log.L6).
+      if (this.isFederated) ws.assumeAbsent("ended_runs", RUN, key);
       // The run has read all arrivals, so its inbox is empty.
       if (row.arrivals === row.read) ws.assumeAbsent("inbox", RUN, key);
     }

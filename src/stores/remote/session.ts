@@ -7,6 +7,7 @@
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
 import { leastNumberAt } from "../../kernel/index.ts";
+import { isFederated } from "../rules/log.ts";
 import { StoreClock } from "../rules/store-clock.ts";
 import { CODEC_KEY_PREFIX, openPayloadCipher, PayloadCipher } from "../payload-cipher.ts";
 import type { OpenOptions } from "../store-source.ts";
@@ -142,6 +143,7 @@ export class RemoteSession {
     const { codec, locked = false, readOnly = false } = this.options;
     const { location } = await this.control((connection) => this.backend.info(connection));
     const notes = await readCodecNotes(this.reader);
+    this.cache.isFederated = await this.reader.withRows("Opening the store", isFederated);
     this.#cipher = openPayloadCipher(notes, location, codec, locked, (...given) => new PayloadCipher(...given));
     if (readOnly) return;
     if (this.#cipher?.isUnlocked === true && !notes.some(({ name }) => name === this.#cipher!.codec.name))

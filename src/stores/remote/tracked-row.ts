@@ -48,6 +48,7 @@ const LOOKUP_COLUMNS: Partial<Record<TableName, readonly (readonly string[])[]>>
   langgraph_checkpoints: [["thread", "namespace", "id"]],
   forks: [["origin"]],
   memo: [["memo"]],
+  run_log: [["run"]],
 };
 
 interface Index {

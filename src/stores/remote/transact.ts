@@ -43,8 +43,8 @@ function turnWork(turn: TurnWrite): TransactionWork<TurnOutcome> {
   const work = workOn([turn]);
   return {
     ...work,
-    apply: (ws, now, nextRun, isOptimistic) => {
-      const applied = work.apply(ws, now, nextRun, isOptimistic);
+    apply: (...given) => {
+      const applied = work.apply(...given);
       if ("queries" in applied) return applied;
       const [outcome] = applied.result as readonly TurnOutcome[];
       // A turn that lost its lease must not commit the user's SQL.

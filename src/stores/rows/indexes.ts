@@ -112,6 +112,8 @@ export const INDEXES = {
   }),
   run_promises_by_name: index("run_promises", { columns: ["name", "run", "command"] }),
   memo_by_key: index("memo", { columns: ["memo", "run", "seq"] }),
+  run_log_by_run: index("run_log", { columns: ["run", "n"], where: { run: IS_SET } }),
+  ended_runs_noted: index("ended_runs", { columns: ["at", "run"], where: { n: null } }),
   chunks_by_step: index("chunks", { columns: ["run", "step", "stream", "position"], where: { step: IS_SET } }),
   once_by_time: index("once", { columns: ["at"], where: { at: { above: 0 } }, swept: true }),
   begun_until: index("begun", { columns: ["until"], swept: true }),

@@ -158,6 +158,8 @@ export const TABLES = {
     key: ["run", "seq", "memo"],
     columns: { run: int, seq: int, memo: text, value: payload, by: text },
   },
+  run_log: { key: ["n"], columns: { n: int, rec: text, run: maybeInt, head: maybeInt } },
+  ended_runs: { key: ["run"], columns: { run: int, at: int, head: int, adopted: int, n: maybeInt } },
   once: { key: ["run", "target"], columns: { run: int, target: text, at: int, data: maybePayload } },
   leftovers: { key: ["run"], columns: { run: int } },
   queues: {
@@ -314,7 +316,7 @@ export const RUN_TABLES = (Object.keys(TABLES) as TableName[]).filter(
   (table): table is RunTable => keyColumns(table)[0] === "run",
 );
 
-/** All tables but `meta`, which identifies the database: with these empty it is as new. */
+/** All tables but `meta`, which identifies the database: with these empty it is as new, but federated if it was. */
 export const EMPTIABLE = (Object.keys(TABLES) as TableName[]).filter((table) => table !== "meta");
 
 const OWN: ReadonlySet<string> = new Set<TableName>(["meta", "counters", "writers"]);

@@ -23,6 +23,7 @@ import { applyFireDue, nextDue } from "./fire-due.ts";
 import { applyFork } from "./fork.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { rolledBackOutcome } from "./rolled-back-outcome.ts";
+import { applyRelease, applySequence } from "./log.ts";
 import { insertMemo } from "./memo.ts";
 import { applyMessage } from "./message.ts";
 import { applyMigrate } from "./migrate.ts";
@@ -103,6 +104,10 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
       return applyDeclareQueue(tx, write);
     case "change-queue":
       return applyChangeQueue(tx, write);
+    case "sequence":
+      return applySequence(tx, write);
+    case "release":
+      return applyRelease(tx, write);
   }
 }
 

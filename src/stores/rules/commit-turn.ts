@@ -71,7 +71,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   let next: RunRecord | undefined;
   if (turn.then !== "hold" && turn.then !== "release") {
     if (turn.next !== undefined) next = startNextGeneration(tx, run, turn.read, turn.next, isPaused);
-    clearEnded(tx, run, turn.then, arrivals, arrivals - turn.read);
+    clearEnded(tx, run, { status: turn.then, head: last, arrivals, unread: arrivals - turn.read });
     if (turn.then === "failed") rows.set("runs", [run], { error_code: errorCodeOf(turn.entries) });
     more = false;
     if (turn.promises !== undefined) clearOpenPromises(tx, run);

@@ -95,7 +95,8 @@ function reach(
   if (!isOver && children.length === 0 && messages.length === 0) return { children: NONE, notified: NONE, more };
   rows.save();
   if (isOver) {
-    clearEnded(tx, write.run, then, flow.arrivals, flow.arrivals - read);
+    const { head, arrivals } = flow;
+    clearEnded(tx, write.run, { status: then, head, arrivals, unread: arrivals - read });
     more = false;
   }
   const started = startChildren(tx, write);

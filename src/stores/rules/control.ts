@@ -138,7 +138,8 @@ export function applyTerminate(tx: Tx, { id, data, answer, cancel }: TerminateWr
     unread: row.arrivals - row.read,
     evidence: null,
   });
-  clearEnded(tx, run, "cancelled", row.arrivals, row.arrivals - row.read);
+  const { arrivals, read } = row;
+  clearEnded(tx, run, { status: "cancelled", head: row.head + 1, arrivals, unread: arrivals - read });
   clearOpenPromises(tx, run);
   const notified: RunNumber[] = [];
   if (row.parent !== null && row.parent_command !== null) {

@@ -1,7 +1,7 @@
 // Families: finds and deletes whole families of ended runs, for prune, retention and the deletion of one run.
 //
 // families.E1. A family (rules.C8) is deleted only as a whole: all runs with one root have ended before the given time, all of their
-//   messages are delivered, and no fork of them stays (fork.F4).
+//   messages are delivered, no fork of them stays (fork.F4), and none of them is noted or pinned for the log (log.L4).
 // families.E2. Families are found without locks. The transaction that deletes them checks each row again: a run that has changed, by
 //   a retry or by its start, keeps its family. No run can join a family all of whose runs have ended.
 // families.E3. The rows of a run are deleted after the run. A kill in between leaves leftovers, which the next sweep finds.
@@ -11,6 +11,7 @@
 import type { EpochMs } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
 import type { Part, Rows, RowSession } from "../rows/rows.ts";
+import { isFederated } from "./log.ts";
 import { deleteRun, sweepLeftovers } from "./sweep.ts";
 import type { Tx } from "./transaction.ts";
 
@@ -19,6 +20,7 @@ const MAX_RUNS = 500;
 
 const NUMBER = ["run"] as const;
 const LINE = ["line"] as const;
+const NOTE = ["n"] as const;
 export const MEMBER = ["run", "root", "id", "status", "head", "created_at", "ended_at"] as const;
 export type Member = Part<"runs", (typeof MEMBER)[number]>;
 
@@ -31,12 +33,17 @@ export interface Family {
   /** Forks of its members. */
   readonly forks: readonly { readonly run: RunNumber; readonly origin: Member }[];
   readonly isFork: boolean;
+  /** log.L4. Members that the log keeps. */
+  readonly logged: readonly { readonly member: Member; readonly isPinned: boolean }[];
+  /** True: it is deleted whatever the log keeps. */
+  readonly isForgotten?: true;
 }
 
 /** The families of these runs; with `endedBefore`, only those all of whose runs ended before. Newest first. */
 export function readFamilies(rows: Rows, runs: readonly Member[], endedBefore?: EpochMs): readonly Family[] {
   const isOver = (row: Member): boolean => endedBefore === undefined || hasEndedBefore(row, endedBefore);
   const known = new Map(runs.map((row) => [row.run, row]));
+  const keepsLogged = isFederated(rows);
   return [...new Set(runs.map(({ root }) => root))]
     .toSorted((a, b) => b - a)
     .map((run) => ({
@@ -49,11 +56,19 @@ export function readFamilies(rows: Rows, runs: readonly Member[], endedBefore?: 
       root,
       members,
       sends: members.map(({ run }) => isSending(rows, run)),
+      notes: members.map(({ run }) => (keepsLogged ? rows.get("ended_runs", [run], NOTE) : undefined)),
       forks: members.flatMap((origin) => forksOf(rows, origin.run).map((run) => ({ run, origin }))),
       // A fork has no parent: it is the root of its family.
       isFork: rows.get("forks", [root.run], NUMBER) !== undefined,
     }))
-    .map(({ sends, ...family }) => ({ ...family, sending: family.members.filter((_, at) => sends[at]) }));
+    .map(({ sends, notes, ...family }) => ({
+      ...family,
+      sending: family.members.filter((_, at) => sends[at]),
+      logged: family.members.flatMap((member, at) => {
+        const note = notes[at];
+        return note === undefined ? [] : [{ member, isPinned: note.n !== null }];
+      }),
+    }));
 }
 
 /** An expected run that is never started counts as ended when its row was created. */
@@ -74,7 +89,8 @@ function forksOf(rows: Rows, run: RunNumber): readonly RunNumber[] {
 }
 
 /** Whether nothing keeps the family. `gone`: forks that were deleted since it was read. */
-export function isFree({ sending, forks }: Family, gone: ReadonlySet<RunNumber>): boolean {
+export function isFree({ sending, forks, logged, isForgotten }: Family, gone: ReadonlySet<RunNumber>): boolean {
+  if (logged.length > 0 && isForgotten !== true) return false;
   return sending.length === 0 && forks.every(({ run }) => gone.has(run));
 }
 
@@ -104,12 +120,13 @@ function noteFork(family: Family, gone: Set<RunNumber>): ReadonlySet<RunNumber> 
 interface FamilyPart {
   readonly root: Member;
   readonly members: readonly Member[];
+  readonly isForgotten: boolean;
 }
 
 function* batchesOf(families: readonly Family[]): Generator<readonly FamilyPart[]> {
   let batch: FamilyPart[] = [];
   let size = 0;
-  for (const { root, members } of families) {
+  for (const { root, members, isForgotten = false } of families) {
     if (size + members.length > MAX_RUNS && size > 0) {
       yield batch;
       [batch, size] = [[], 0];
@@ -117,8 +134,8 @@ function* batchesOf(families: readonly Family[]): Generator<readonly FamilyPart[
     // families.E4
     let left = members;
     for (; left.length > MAX_RUNS; left = left.slice(0, 1 - MAX_RUNS))
-      yield [{ root, members: left.slice(1 - MAX_RUNS) }];
-    batch.push({ root, members: left });
+      yield [{ root, members: left.slice(1 - MAX_RUNS), isForgotten }];
+    batch.push({ root, members: left, isForgotten });
     size += left.length;
   }
   if (size > 0) yield batch;
@@ -127,8 +144,12 @@ function* batchesOf(families: readonly Family[]): Generator<readonly FamilyPart[
 /** families.E2 */
 function deleteBatch(tx: Tx, parts: readonly FamilyPart[]): number {
   let runs = 0;
-  for (const { root, members } of parts) {
-    const checks = [isUnchanged(tx.rows, root), ...members.map((member) => isDeletable(tx.rows, member))];
+  const keepsLogged = isFederated(tx.rows);
+  for (const { root, members, isForgotten } of parts) {
+    const checks = [
+      isUnchanged(tx.rows, root),
+      ...members.map((member) => isDeletable(tx.rows, member, keepsLogged && !isForgotten)),
+    ];
     if (checks.includes(false)) continue;
     for (const { run } of members) deleteRun(tx, run);
     runs += members.length;
@@ -140,10 +161,11 @@ function isUnchanged(rows: Rows, { run, status, head, ended_at }: Member): boole
   return rows.is("runs", [run], { status, head, ended_at });
 }
 
-function isDeletable(rows: Rows, member: Member): boolean {
+function isDeletable(rows: Rows, member: Member, keepsLogged: boolean): boolean {
   const isSame = isUnchanged(rows, member);
   const isIdle = !isSending(rows, member.run);
-  return forksOf(rows, member.run).length === 0 && isSame && isIdle;
+  const isLogged = keepsLogged && rows.get("ended_runs", [member.run], NOTE) !== undefined;
+  return forksOf(rows, member.run).length === 0 && isSame && isIdle && !isLogged;
 }
 
 /** families.E3 */

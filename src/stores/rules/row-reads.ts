@@ -6,12 +6,14 @@ import type {
   Backlog,
   Chunk,
   DueSchedules,
+  EndedRun,
   Entry,
   HeldWork,
   HistoryEvent,
   InboxRow,
   InputsRequest,
   ItemInfo,
+  LogRow,
   MemoAnswer,
   MemoFilter,
   MemoPage,
@@ -40,6 +42,7 @@ import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "./checkp
 import { copyRun } from "./copy-run.ts";
 import { readInputs, readReadiness } from "./flow-reads.ts";
 import { listRuns } from "./list-runs.ts";
+import { isFederated, listEnded, readLog, readLogSize, readRuns } from "./log.ts";
 import { listMemos, readMemos } from "./memo.ts";
 import { listPromises } from "./promises.ts";
 import {
@@ -99,6 +102,26 @@ export abstract class RowReads implements CopySource {
 
   listMemos(filter: MemoFilter): Promise<MemoPage> {
     return this.read("Listing the memo", (rows) => listMemos(rows, filter));
+  }
+
+  isFederated(): Promise<boolean> {
+    return this.read("Reading whether the store is federated", isFederated);
+  }
+
+  readLog(after: number, limit: number): Promise<readonly LogRow[]> {
+    return this.read("Reading the log", (rows) => readLog(rows, after, limit));
+  }
+
+  logSize(): Promise<number> {
+    return this.read("Reading the log", readLogSize);
+  }
+
+  listEnded(limit: number): Promise<readonly EndedRun[]> {
+    return this.read("Listing ended runs", (rows) => listEnded(rows, limit));
+  }
+
+  readRuns(runs: readonly RunNumber[]): Promise<readonly (RunRecord | undefined)[]> {
+    return this.read("Reading runs", (rows) => readRuns(rows, runs));
   }
 
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {

@@ -12,6 +12,7 @@ import { DEDUP_MS, QueueItemState, type EndedRunStatus, type RunNumber } from ".
 import type { Rows } from "../rows/rows.ts";
 import { RUN_TABLES, type RunTable } from "../rows/tables.ts";
 import { LOST_ITEM, recordLostItem, workerName } from "./attempts.ts";
+import { dropNote, noteEnd } from "./log.ts";
 import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
 import type { Tx } from "./transaction.ts";
 
@@ -32,9 +33,19 @@ const NUMBER = ["run"] as const;
 const STATUS = ["status"] as const;
 const ID = ["run", "target"] as const;
 
-/** Deletes the rows of a run that ends. `arrivals`: how many messages it received. `unread`: how many of them it has not read. */
-export function clearEnded(tx: Tx, run: RunNumber, status: EndedRunStatus, arrivals: number, unread: number): void {
+/** What the rows of a run that ends depend on. */
+export interface RunEnd {
+  readonly status: EndedRunStatus;
+  readonly head: number;
+  /** How many messages the run received, and how many of them it has not read. */
+  readonly arrivals: number;
+  readonly unread: number;
+}
+
+/** Deletes the rows of a run that ends, and notes the end for the log (log.L2). */
+export function clearEnded(tx: Tx, run: RunNumber, { status, head, arrivals, unread }: RunEnd): void {
   const { rows } = tx;
+  noteEnd(tx, run, head);
   // The run may be retried, and then executes them again (attempts.X1).
   if (status === "failed") recordRunning(tx, run);
   let isFull = clearItems(tx, run) === SWEEP_LIMIT;
@@ -95,6 +106,8 @@ export function clearLeftover(tx: Tx, run: RunNumber): void {
   tx.rows.clear("inbox", [run], {});
   tx.rows.clear("run_promises", [run], {});
   tx.rows.drop("leftovers", [run]);
+  // log.L6
+  dropNote(tx, run);
 }
 
 /** Deletes a run's row. Its other rows are leftovers (sweep.D1). */
@@ -104,6 +117,7 @@ export function deleteRun({ rows, runNumbers }: Tx, run: RunNumber): void {
   rows.add("leftovers", { run });
   rows.clear("tags", [run], {});
   rows.drop("forks", [run]);
+  rows.drop("ended_runs", [run]);
   rows.drop("runs", [run]);
 }
 
@@ -112,6 +126,7 @@ const DELETED_BY_NAME: ReadonlySet<RunTable> = new Set<RunTable>([
   "runs",
   "tags",
   "forks",
+  "ended_runs",
   "queue",
   "inbox",
   "once",

@@ -6,6 +6,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { QueueItemState, type Problem } from "../../kernel/index.ts";
 import { checkRun, type CheckedRun } from "./check-run.ts";
+import { CHECK_LOG_SQL, checkLog } from "./check-log.ts";
 import { checkMemo } from "./check-memo.ts";
 import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
 import { CHECK_SCHEDULES_SQL, checkSchedules } from "./check-schedules.ts";
@@ -41,6 +42,7 @@ const ROWS_OF: Partial<Record<RunTable, string>> = {
   emitted: "Chunk counters",
   checkpoints: "Checkpoints",
   forks: "Forks",
+  ended_runs: "Notes of ends",
   arrivals: "Arrivals",
   readiness: "Readiness counters",
 };
@@ -75,6 +77,7 @@ const SQL = {
   integrity: "pragma integrity_check(20)",
   foreignKeys: "pragma foreign_key_check",
   ...ORPHANS_SQL,
+  ...CHECK_LOG_SQL,
   ...CHECK_SCHEDULES_SQL,
   ...CHECK_OUTBOX_SQL,
   ...CHECK_THREADS_SQL,
@@ -130,6 +133,7 @@ async function checkDatabase(
     ...checkHealth(sql),
     ...(isMirror ? [] : checkWork(sql, session.clock.now())),
     ...checkMemo(sql.rows),
+    ...checkLog(sql),
   ];
   const { count: total } = sql.count.get() as { count: number };
   let last = 0;

@@ -438,7 +438,28 @@ create table memo (
 create index memo_by_key on memo (memo, run, seq);
 `;
 
+// The log of a federated store (kernel/log.ts): records by number, with the run they are about, and the number of its entries at the
+// end that the record is of. `ended_runs` has the runs whose end has no record yet (`n` is null), and those that are pinned although
+// they have one. `adopted` says that the run ended before the store was federated.
+const SEVENTH = `
+create table run_log (
+  n integer primary key,
+  rec text not null,
+  run integer,
+  head integer
+) strict;
+create index run_log_by_run on run_log (run, n) where run is not null;
+create table ended_runs (
+  run integer primary key,
+  at integer not null,
+  head integer not null,
+  adopted integer not null,
+  n integer
+) strict;
+create index ended_runs_noted on ended_runs (at, run) where n is null;
+`;
+
 /** Migration n has index n - 1. A published migration never changes: every change is a new migration. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

@@ -21,6 +21,7 @@ import {
   type HistoryBreak,
   type HistoryEvent,
 } from "../../kernel/index.ts";
+import { isFederated } from "../rules/log.ts";
 import { StoreClock } from "../rules/store-clock.ts";
 import type { Tx } from "../rules/transaction.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
@@ -81,6 +82,8 @@ export class SqliteSession {
   #closed = false;
   /** sqlite-session.X6. Undefined: the store is not a mirror. */
   readonly mirror: MirrorInfo | undefined;
+  /** log.L5. As this process knows it. */
+  isFederated: boolean;
 
   private constructor(options: ConnectOptions, connection: SqliteConnection) {
     this.options = options;
@@ -89,6 +92,7 @@ export class SqliteSession {
     this.clock = new StoreClock(options.clock, highestMark(connection.sql));
     const row = connection.sql.mirror.get() as { value: string } | undefined;
     this.mirror = row && parseMirrorInfo(row.value);
+    this.isFederated = isFederated(connection.rows);
   }
 
   static async open(options: ConnectOptions): Promise<SqliteSession> {
@@ -188,7 +192,15 @@ export class SqliteSession {
     try {
       const now = this.clock.now();
       this.#stamp(sql, now);
-      result = body({ sql, rows, now, nextRun: undefined, runNumbers: runNumbers(sql), flows: undefined });
+      result = body({
+        sql,
+        rows,
+        now,
+        nextRun: undefined,
+        runNumbers: runNumbers(sql),
+        flows: undefined,
+        isFederated: this.isFederated,
+      });
     } catch (error) {
       this.#rollback();
       if (error instanceof RollbackWith) return { done: error.answer as T };
@@ -341,6 +353,11 @@ export class SqliteSession {
     if (this.#closed)
       throw new RepriseError("USAGE", `The store ${this.options.path} is closed. Open it again, or close it later.`);
     if (!this.#connection.db.isOpen) await this.#reopen();
+  }
+
+  /** log.L5 */
+  refreshFederated(): void {
+    this.isFederated = isFederated(this.#connection.rows);
   }
 
   /** Another writer of this file may be ahead of our clock. */

@@ -26,6 +26,7 @@ import type {
   RunNumber,
   Store,
   StoreInfo,
+  SweptRuns,
   TransactOutcome,
   TurnWrite,
   Write,
@@ -39,6 +40,7 @@ import { describe } from "./describe.ts";
 import { freeSpace } from "./free-space.ts";
 import { deleteOneRun } from "../rules/delete-run.ts";
 import { expire } from "../rules/expire.ts";
+import { noteEnded, setFederated } from "../rules/log.ts";
 import { clearMemos, openMemoKeys } from "../rules/memo.ts";
 import { prune } from "../rules/prune.ts";
 import { deleteStartKeys } from "../rules/unused-keys.ts";
@@ -197,9 +199,10 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
     );
   }
 
-  /** With the highest time of all writers: a lease by a slower clock would expire at once for the others. */
+  /** With the highest time of all writers: a lease by a slower clock would expire at once for the others. Also log.L5. */
   #withHighestTime(tx: SqliteTx): SqliteTx {
     this.#session.catchUp();
+    this.#session.refreshFederated();
     return { ...tx, now: this.now() };
   }
 
@@ -256,6 +259,19 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
 
   deleteRun(id: string): Promise<DeleteOutcome> {
     return deleteOneRun(this.#toWrite("Deleting a run"), id, this.#pause);
+  }
+
+  forget(id: string): Promise<DeleteOutcome> {
+    return deleteOneRun(this.#toWrite("Forgetting a run"), id, this.#pause, true);
+  }
+
+  async setFederated(on: boolean): Promise<void> {
+    await setFederated(this.#toWrite("Switching federation"), on);
+    this.#session.isFederated = on;
+  }
+
+  noteEnded(after: RunNumber, limit: number): Promise<SweptRuns> {
+    return noteEnded(this.#toWrite("Looking for runs without a record"), after, limit);
   }
 
   expire(request: ExpireRequest): Promise<Expired> {

@@ -29,6 +29,7 @@ import {
   releaseWorker,
   renewLease,
 } from "../../../src/stores/rules/worker-leases.ts";
+import { listEnded, readLog, readLogSize, readRuns } from "../../../src/stores/rules/log.ts";
 import { readHolders } from "../../../src/stores/rules/run-holders.ts";
 import { countChildren, readQueueUse, readRunWork } from "../../../src/stores/rules/run-work.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
@@ -68,6 +69,10 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: 
   countChildren: (rows, _now, run: number) => countChildren(rows, run),
   readQueueUse: (rows, now, kind: "task" | "start", queue: string, key?: string) =>
     readQueueUse(rows, now, kind, queue, key),
+  listEnded: (rows, _now, limit: number) => listEnded(rows, limit),
+  readLog: (rows, _now, after: number, limit: number) => readLog(rows, after, limit),
+  logSize: (rows) => readLogSize(rows),
+  readRuns: (rows, _now, runs: readonly number[]) => readRuns(rows, runs),
   readHolders: (rows, _now, runs: readonly number[]) =>
     readHolders(rows, runs, (run, seq) => rows.get("journal", [run, seq], ["at"])?.at),
 };
@@ -139,7 +144,7 @@ export class DifferentialStore {
       write: async (writes: readonly Write[]) => {
         this.#load();
         const now = store.now();
-        const same = await this.#writeTwin(now, writes);
+        const same = await this.#writeTwin(now, writes, await store.isFederated());
         const outcomes = await store.write(writes);
         this.rounds = this.#rowStore.rounds;
         assert.deepEqual(same, outcomes, `the rowStore answers otherwise to ${JSON.stringify(writes)}`);
@@ -186,12 +191,12 @@ export class DifferentialStore {
   }
 
   /** As stores do: a list of polls without work needs no transaction. */
-  async #writeTwin(now: number, writes: readonly Write[]): Promise<readonly Outcome[]> {
+  async #writeTwin(now: number, writes: readonly Write[], isFederated: boolean): Promise<readonly Outcome[]> {
     const nextRun = this.#nextRun(now);
     const idle: (Outcome | undefined)[] = [];
     for (const write of writes) idle.push(isPoll(write) ? await this.#pollIdly(now, write) : undefined);
     if (idle.every((outcome) => outcome !== undefined)) return idle;
-    return this.#rowStore.write(now, nextRun, writes);
+    return this.#rowStore.write(now, nextRun, writes, isFederated);
   }
 
   async #pollIdly(now: number, write: Write): Promise<Outcome | undefined> {

@@ -32,15 +32,19 @@ export class RowStore {
   }
 
   /** Claims never share a transaction with other writes. */
-  async write(now: number, nextRun: RunNumber, writes: readonly Write[]): Promise<readonly Outcome[]> {
+  async write(
+    now: number,
+    nextRun: RunNumber,
+    writes: readonly Write[],
+    isFederated = false,
+  ): Promise<readonly Outcome[]> {
     this.rounds = 0;
     this.asked = [];
     const outcomes: Outcome[] = [];
     let next = nextRun;
     for (const list of segments(writes)) {
       const mode: AccessMode = CLAIMS.has(list[0]!.write) ? "claim" : "write";
-      const options = (): { mode: AccessMode; now: number; nextRun: number } => ({ mode, now, nextRun: next });
-      const applied = await this.#commit((ws) => applyWrites(ws, options(), list));
+      const applied = await this.#commit((ws) => applyWrites(ws, { mode, now, nextRun: next, isFederated }, list));
       outcomes.push(...applied.outcomes);
       next = applied.nextRun;
     }

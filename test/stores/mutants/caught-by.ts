@@ -887,4 +887,33 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a turn adds the runtime that it names once, after those the row has",
     "the turn and the nodes of a flow add the runtimes they name once each",
   ],
+  "a run that continues as new is not noted": ["a federated store notes every end of a run, in the order of the ends"],
+  "noted runs come in the order of their numbers": [
+    "a federated store notes every end of a run, in the order of the ends",
+  ],
+  "every store is federated": ["a store that is not federated notes nothing"],
+  "a run is noted once": ["a run that is retried is noted by its next end, and not before"],
+  "the log is read backwards": ["records are numbered from 1 in the order in which they are appended"],
+  "the expected size of the log is not checked": [
+    "nothing is appended to a log that has more or fewer records than expected",
+  ],
+  "the notes of sequenced runs are not checked": [
+    "nothing is appended for an end that is not noted, or that the run has left behind",
+  ],
+  "a sequencer appends whatever others appended": ["of several sequencers one appends each record"],
+  "no run is pinned": ["a run is kept while its end is noted or it is pinned, with its family"],
+  "a release takes notes away": ["a release leaves a noted run noted"],
+  "a pinned run cannot be forgotten": [
+    "a family is forgotten whatever keeps its records, and its records stay in the log",
+  ],
+  "no run is adopted": [
+    "a sweep adopts the runs that ended before the store was federated",
+    "what ends while federation is switched off is found when it is on again",
+  ],
+  "every sweep says that it noted all runs": ["several sweeps at the same time note each run once"],
+  "federation cannot be switched off": ["a store that is not federated any more keeps no run for the log"],
+  "a process never learns that its store is federated": [
+    "a process notes ends from the heartbeat on that follows the switch of another",
+  ],
+  "runs by number come in another order": ["runs are read by number, in the order of the numbers"],
 };

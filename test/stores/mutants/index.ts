@@ -9,6 +9,7 @@ import { fencesMutants } from "./fences.ts";
 import { generationsMutants } from "./generations.ts";
 import { itemsMutants } from "./items.ts";
 import { leasesMutants } from "./leases.ts";
+import { logMutants } from "./log.ts";
 import { migrateMutants } from "./migrate.ts";
 import { messagesMutants } from "./messages.ts";
 import { outboxMutants } from "./outbox.ts";
@@ -59,4 +60,5 @@ export const mutants: readonly Mutant[] = [
   ...completionsMutants,
   ...runWorkMutants,
   ...runtimesMutants,
+  ...logMutants,
 ];

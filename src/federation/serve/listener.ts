@@ -1,0 +1,225 @@
+// Listener: puts a web-standard handler on a node:http or node:https server.
+//
+// listener.L1. Loopback unless the options name another host. TLS if they name a certificate and its key.
+// listener.L2. The Host header must be one of the names of the server: a page in a browser on this machine that has another name resolve
+//   to 127.0.0.1 (DNS rebinding) is refused before anything runs.
+// listener.L3. `close` ends the long polls, lets running requests finish, and then cuts every connection that remains.
+// listener.L4. A response may be sent before the upload has ended. The connection then closes, after a bounded part of the rest was read
+//   and dropped: a client that is still sending would otherwise lose the response, and an endless body is not read to its end.
+
+import { readFileSync } from "node:fs";
+import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createHttps } from "node:https";
+import type { AddressInfo } from "node:net";
+import { RepriseError, type Timers } from "../../base/index.ts";
+
+export interface ListenOptions {
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
+  /** Default 0: a free port. */
+  readonly port?: number;
+  /** Files in PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** More names that clients call this server by, with port: `hub.example.com:7070`. */
+  readonly names?: readonly string[];
+  /** Ends the server as `close` does. */
+  readonly signal?: AbortSignal;
+  readonly timers: Timers;
+}
+
+export interface Listener {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** A handler of web requests that holds resources. */
+export interface ClosableHandler {
+  (request: Request): Promise<Response>;
+  close(): Promise<void>;
+}
+
+const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
+const MAX_HEADER_BYTES = 16_384;
+const MAX_CONNECTIONS = 1_024;
+/** How much of a refused upload is dropped, and for how long (listener.L4). */
+const [LINGER_BYTES, LINGER_MS] = [1_048_576, 2_000];
+/** How long `close` waits for requests that run. */
+const CLOSE_MS = 5_000;
+
+/** Starts the server. Closing it closes the handler. */
+export async function listen(handler: ClosableHandler, options: ListenOptions): Promise<Listener> {
+  const { host = "127.0.0.1", port = 0, tls, signal, timers } = options;
+  const server = tls === undefined ? createHttp(settings) : createHttps({ ...settings, ...readTls(tls) });
+  server.maxConnections = MAX_CONNECTIONS;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (cause) => reject(cannotListen(host, port, cause)));
+    server.listen(port, host, resolve);
+  });
+  const bound = (server.address() as AddressInfo).port;
+  const scheme = tls === undefined ? "http" : "https";
+  const names = namesOf(host, bound, options.names);
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
+    void answer({ request, response, handler, scheme, names, timers });
+  server.on("request", onRequest);
+  // Node would tell every client to send its body; the handler does so when it reads it.
+  server.on("checkContinue", onRequest);
+  const close = closerOf(server, handler, timers);
+  signal?.addEventListener("abort", () => void close(), { once: true });
+  if (signal?.aborted === true) await close();
+  return { url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${bound}`, close };
+}
+
+const settings = {
+  maxHeaderSize: MAX_HEADER_BYTES,
+  headersTimeout: 10_000,
+  // Uploads have limits of their own (read-body.B3).
+  requestTimeout: 0,
+  keepAliveTimeout: 60_000,
+};
+
+function readTls({ cert, key }: { readonly cert: string; readonly key: string }): { cert: Buffer; key: Buffer } {
+  const read = (what: string, path: string): Buffer => {
+    try {
+      return readFileSync(path);
+    } catch (cause) {
+      throw new RepriseError("BAD_OPTIONS", `tls.${what}: cannot read ${path}. Name a file in PEM.`, { cause });
+    }
+  };
+  return { cert: read("cert", cert), key: read("key", key) };
+}
+
+function cannotListen(host: string, port: number, cause: Error): RepriseError {
+  return new RepriseError(
+    "BAD_OPTIONS",
+    `Cannot listen on ${host}:${port}: ${cause.message}. Choose another port or host.`,
+    { cause },
+  );
+}
+
+/** listener.L2. Undefined: a server on all interfaces has names that it cannot know, so it requires `names` or takes any. */
+function namesOf(host: string, port: number, names: readonly string[] | undefined): ReadonlySet<string> | undefined {
+  const more = (names ?? []).map((name) => name.toLowerCase());
+  if (LOOPBACK.has(host)) return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, ...more]);
+  if (more.length === 0) return undefined;
+  return new Set([`${host.includes(":") ? `[${host}]` : host}:${port}`.toLowerCase(), ...more]);
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly handler: ClosableHandler;
+  readonly scheme: string;
+  readonly names: ReadonlySet<string> | undefined;
+  readonly timers: Timers;
+}
+
+async function answer(exchange: Exchange): Promise<void> {
+  const { request, response, handler, timers } = exchange;
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  try {
+    const made = webRequest(exchange, gone.signal);
+    const result = made === undefined ? wrongHost() : await handler(made);
+    await send(result, request, response);
+  } catch {
+    // The handler never throws; the client has gone, or its response cannot be written.
+    response.destroy();
+  }
+  if (!request.complete) linger(request, timers);
+}
+
+/** The request as web-standard code sees it; undefined: its target or Host is not of this server (listener.L2). */
+function webRequest({ request, response, scheme, names }: Exchange, signal: AbortSignal): Request | undefined {
+  const host = request.headers.host?.toLowerCase();
+  if (host === undefined || request.url?.startsWith("/") !== true) return undefined;
+  if (names !== undefined && !names.has(host)) return undefined;
+  const url = URL.parse(`${scheme}://${host}${request.url}`);
+  if (url === null) return undefined;
+  const headers = new Headers();
+  for (let at = 0; at < request.rawHeaders.length; at += 2)
+    headers.append(request.rawHeaders[at]!, request.rawHeaders[at + 1]!);
+  const { method = "GET" } = request;
+  const hasBody = request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
+  if (!hasBody || method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
+  return new Request(url, { method, headers, signal, body: bodyOf(request, response), duplex: "half" });
+}
+
+/** A stream that reads from the socket only when it is read itself. */
+function bodyOf(request: IncomingMessage, response: ServerResponse): ReadableStream<Uint8Array> {
+  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  let isStarted = false;
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        if (!isStarted && request.headers.expect !== undefined) response.writeContinue();
+        isStarted = true;
+        const { done, value } = await chunks.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await chunks.return?.();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function wrongHost(): Response {
+  const message = "The Host header or the request target is not of this server. Add the name to `names` of the server.";
+  return Response.json({ code: "NOT_ADMITTED", message }, { status: 421 });
+}
+
+async function send(result: Response, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  response.statusCode = result.status;
+  for (const [name, value] of result.headers) response.setHeader(name, value);
+  if (!request.complete && hasUpload(request)) response.setHeader("connection", "close");
+  if (result.body === null || request.method === "HEAD") {
+    await result.body?.cancel();
+    await new Promise<void>((done) => response.end(done));
+    return;
+  }
+  for await (const chunk of result.body) {
+    if (response.destroyed) return;
+    if (!response.write(chunk))
+      await new Promise<void>((resume) => {
+        response.once("drain", resume);
+        response.once("close", resume);
+      });
+  }
+  await new Promise<void>((done) => (response.destroyed ? done() : response.end(done)));
+}
+
+function hasUpload(request: IncomingMessage): boolean {
+  return request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
+}
+
+/** listener.L4 */
+function linger(request: IncomingMessage, timers: Timers): void {
+  let dropped = 0;
+  const cut = (): void => {
+    stop();
+    request.destroy();
+  };
+  const stop = timers.set(LINGER_MS, cut, { ref: false });
+  request.on("data", (chunk: Buffer) => {
+    dropped += chunk.length;
+    if (dropped > LINGER_BYTES) cut();
+  });
+  request.once("close", stop);
+  request.once("error", () => undefined);
+}
+
+/** listener.L3 */
+function closerOf(server: Server, handler: ClosableHandler, timers: Timers): () => Promise<void> {
+  let closing: Promise<void> | undefined;
+  return () =>
+    (closing ??= (async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await handler.close();
+      server.closeIdleConnections();
+      const stop = timers.set(CLOSE_MS, () => server.closeAllConnections(), { ref: false });
+      await closed;
+      stop();
+    })());
+}

@@ -1,0 +1,182 @@
+// Publish: which peer may have which contents. Every peer may have the whole log; contents need a rule.
+//
+// publish.P1. Nothing is published by default. The first rule that fits the reader and the run decides; `none` ends the search.
+// publish.P2. A rule speaks of the runs of this site. It speaks of runs that this site relays only if it names their origins.
+// publish.P3. What a run publishes hangs together: its statement, its claim, its run record and its journal. A reader has all of them or
+//   none. `hash-only` gives the leaf of each entry in place of its data.
+// publish.P4. A statement of a store with a codec is blind, and so is what goes with it: `full` gives the blind contents as well
+//   (docs/decisions/0139). A relay gives on what it has: it can leave the data out, and cannot add it.
+// publish.P5. A content that belongs to no run, such as a link, is published by a rule for all runs with full payloads.
+
+import { mediaType } from "../../base/index.ts";
+import { RUN_TYPE, STATEMENT_TYPE } from "../home/facts.ts";
+import type { Home } from "../home/home.ts";
+import type { Content } from "../log/content.ts";
+import { firstEpoch, type Origin } from "../log/origin.ts";
+import { leafLinesOf } from "./journal-file.ts";
+
+export type Payloads = "full" | "hash-only" | "none";
+
+/** A rule of publication, with its defaults filled in or not. */
+export interface PublicationRule {
+  /** Names of readers; `"*"` is every reader. */
+  readonly to: readonly string[];
+  /** Globs. Absent: all. */
+  readonly definitions?: readonly string[];
+  /** Globs; a run needs one of these. Absent or empty: all. */
+  readonly tags?: readonly string[];
+  /** publish.P2. Globs of origins whose runs are relayed. Absent: the runs of this site. */
+  readonly origins?: readonly string[];
+  readonly payloads: Payloads;
+}
+
+/** What rules look at. */
+export interface PublishedRun {
+  /** Undefined: a run of this site. */
+  readonly origin?: Origin;
+  readonly definition: string;
+  readonly tags: readonly string[];
+}
+
+/** publish.P1 */
+export function payloadsFor(rules: readonly PublicationRule[], reader: string, run: PublishedRun): Payloads {
+  const rule = rules.find((one) => fitsReader(one, reader) && fitsOrigin(one, run.origin) && fitsRun(one, run));
+  return rule?.payloads ?? "none";
+}
+
+/** publish.P5 */
+function fitsEverything(rule: PublicationRule, reader: string, origin: Origin | undefined): boolean {
+  const forAll = fitsAny(rule.definitions ?? ["*"], "") && (rule.tags ?? []).length === 0;
+  return forAll && fitsReader(rule, reader) && fitsOrigin(rule, origin);
+}
+
+function fitsReader({ to }: PublicationRule, reader: string): boolean {
+  return to.includes("*") || to.includes(reader);
+}
+
+function fitsOrigin({ origins = [] }: PublicationRule, origin: Origin | undefined): boolean {
+  return origins.length === 0 ? origin === undefined : origin !== undefined && fitsAny(origins, origin);
+}
+
+function fitsRun({ definitions = ["*"], tags = [] }: PublicationRule, run: PublishedRun): boolean {
+  return fitsAny(definitions, run.definition) && (tags.length === 0 || run.tags.some((tag) => fitsAny(tags, tag)));
+}
+
+export function fitsAny(globs: readonly string[], text: string): boolean {
+  return globs.some((glob) => fits(glob, text));
+}
+
+/** `*` stands for any characters. Linear in both: a rule must not be able to stop a sync. */
+function fits(glob: string, text: string): boolean {
+  const [head = "", ...parts] = glob.split("*");
+  if (parts.length === 0) return head === text;
+  const tail = parts.pop()!;
+  if (!text.startsWith(head) || !text.endsWith(tail) || text.length < head.length + tail.length) return false;
+  const end = text.length - tail.length;
+  let at = head.length;
+  for (const part of parts) {
+    const found = text.indexOf(part, at);
+    if (found === -1 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+/** What a statement says that readers of a home need. */
+export interface StatementFacts {
+  readonly run: string;
+  readonly generation: number;
+  readonly chain: string;
+  readonly claim: string;
+  readonly journal: { readonly root: string; readonly size: number };
+  readonly tags: readonly string[];
+  readonly origin: Origin;
+}
+
+/** The facts of a content that is a statement; undefined: it is none. */
+export function statementFacts({ type, bytes }: Content): StatementFacts | undefined {
+  if (type !== STATEMENT_TYPE) return undefined;
+  const { predicate } = fieldsOf(bytes);
+  if (typeof predicate !== "object" || predicate === null) return undefined;
+  const { run, generation, chain, claim, journal, tags = [], origin } = predicate as Partial<StatementFacts>;
+  const { root, size } = (journal ?? {}) as Partial<StatementFacts["journal"]>;
+  if (typeof run !== "string" || typeof generation !== "number" || typeof chain !== "string") return undefined;
+  if (typeof claim !== "string" || typeof root !== "string" || typeof size !== "number") return undefined;
+  if (typeof origin !== "string" || !Array.isArray(tags)) return undefined;
+  return { run, generation, chain, claim, journal: { root, size }, tags, origin };
+}
+
+function fieldsOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(Buffer.from(bytes).toString("utf8"))) as Readonly<Record<string, unknown>>;
+  } catch {
+    return {};
+  }
+}
+
+/** Contents that everybody may have who may have the log: why a log continues in another epoch. */
+export const EVIDENCE_TYPE = mediaType("evidence");
+
+/** The rules of a site, asked for one reader. */
+export class Publication {
+  readonly #home: Home;
+  readonly #rules: readonly PublicationRule[];
+  readonly #own: Origin | undefined;
+  readonly reader: string;
+
+  /** `own`: the first epoch of this site's origin. */
+  constructor(home: Home, rules: readonly PublicationRule[], own: Origin | undefined, reader: string) {
+    this.#home = home;
+    this.#rules = rules;
+    this.#own = own;
+    this.reader = reader;
+  }
+
+  /** publish.P3. What records of an origin with these keys give the reader, in their order; large contents included. */
+  contentsOf(origin: Origin, keys: readonly string[]): Content[] {
+    return keys.flatMap((key) => {
+      const content = this.#home.content(key);
+      if (content === undefined || content.type === RUN_TYPE) return [];
+      const facts = statementFacts(content);
+      if (facts === undefined) return this.#mayHaveOther(origin, content) ? [content] : [];
+      if (this.payloadsOf(origin, facts) === "none") return [];
+      const claim = this.#home.content(facts.claim);
+      return [content, ...(claim === undefined ? [] : [claim]), ...this.#runRecordsOf(facts)];
+    });
+  }
+
+  /** What the reader may have of the run of a statement. */
+  payloadsOf(origin: Origin, facts: StatementFacts): Payloads {
+    const definition = this.#definitionOf(facts);
+    if (definition === undefined) return "none";
+    return payloadsFor(this.#rules, this.reader, { ...this.#scopeOf(origin), definition, tags: facts.tags });
+  }
+
+  /** The journal of a statement's run, as the reader may have it; undefined: it may not, or this home does not have it. */
+  journalOf(origin: Origin, facts: StatementFacts): Uint8Array | undefined {
+    const payloads = this.payloadsOf(origin, facts);
+    const journal = payloads === "none" ? undefined : this.#home.journal(facts.journal.root);
+    return journal === undefined || payloads === "full" ? journal : leafLinesOf(journal);
+  }
+
+  #mayHaveOther(origin: Origin, content: Content): boolean {
+    if (content.type === EVIDENCE_TYPE) return true;
+    const { origin: named } = this.#scopeOf(origin);
+    return this.#rules.find((rule) => fitsEverything(rule, this.reader, named))?.payloads === "full";
+  }
+
+  /** publish.P2 */
+  #scopeOf(origin: Origin): Pick<PublishedRun, "origin"> {
+    return this.#own !== undefined && firstEpoch(origin) === firstEpoch(this.#own) ? {} : { origin };
+  }
+
+  #definitionOf({ claim }: StatementFacts): string | undefined {
+    const content = this.#home.content(claim);
+    const name = content === undefined ? undefined : fieldsOf(content.bytes)["name"];
+    return typeof name === "string" ? name : undefined;
+  }
+
+  #runRecordsOf({ run, generation, chain }: StatementFacts): Content[] {
+    return this.#home.runRecords(run, generation, chain).flatMap((key) => this.#home.content(key) ?? []);
+  }
+}

@@ -1,0 +1,180 @@
+// Take own: brings the log of this site's store into its home, under a checkpoint of its own key, with the contents that rules publish.
+//
+// take-own.T1. A run is published when a rule first gives it to some reader: its statement is logged, and its contents go into the home.
+//   Until then nothing of it leaves the store but the key of its run record.
+// take-own.T2. The home is what is pushed and served. So a run whose contents are in the home needs no pin in the store any more, unless
+//   it is to be archived.
+// take-own.T3. A checkpoint is signed for the home only if its log extends the one that is there (F-12). A store that lost records,
+//   because it was restored from a backup, is healed from the home first (`meet-own.ts`).
+// take-own.T4. It may stop anywhere and be repeated: a statement is logged after its contents are in the home, and the store's log says
+//   which runs have one.
+
+import { canonicalJson, RepriseError, sha256Hex } from "../../base/index.ts";
+import type { RunNumber, RunRecord, Store } from "../../kernel/index.ts";
+import type { SigningKey } from "../../receipts/index.ts";
+import type { Home } from "../home/home.ts";
+import type { IngestOutcome } from "../home/ingest.ts";
+import { signCheckpoint } from "../log/checkpoint.ts";
+import { contentOf } from "../log/content.ts";
+import { batchLength } from "../log/key-history.ts";
+import type { Origin } from "../log/origin.ts";
+import type { LogRecord } from "../log/record.ts";
+import { Publisher } from "./publisher.ts";
+import { evidenceToLog } from "./evidence.ts";
+import { appendOwn, readOwnEnd } from "./own-log.ts";
+import { EVIDENCE_TYPE, payloadsFor, type PublicationRule } from "./publish.ts";
+import { publishedForm } from "./published-run.ts";
+import type { SyncState } from "./sync-state.ts";
+
+export interface TakeOwnOptions {
+  readonly rules: readonly PublicationRule[];
+  /** Runs stay pinned until they are archived (take-own.T2). */
+  readonly archives?: boolean;
+  /** Remembers up to where the log was read under which rules. Without it every call reads the whole log. */
+  readonly state?: SyncState | undefined;
+  readonly signal?: AbortSignal;
+}
+
+export interface TakenOwn {
+  readonly origin: Origin;
+  /** Records that came into the home. */
+  readonly records: number;
+  /** Runs that were published for the first time. */
+  readonly published: number;
+  /** The number of records in the log. */
+  readonly size: number;
+}
+
+const PAGE = 1_000;
+
+/** Brings the log of a store into the home of its site, and publishes by the rules. */
+export async function takeOwn(store: Store, home: Home, key: SigningKey, options: TakeOwnOptions): Promise<TakenOwn> {
+  const published = await publishRuns(store, home, key, options);
+  await logEvidence(store, home, key);
+  const { origin, records, size } = await copyLog(store, home, key);
+  return { origin, records, published, size };
+}
+
+// ── the log ──
+
+/** Copies the rows of the epoch in force that the home lacks. */
+export async function copyLog(
+  store: Store,
+  home: Home,
+  key: SigningKey,
+  /** `stopAtKey`: leaves the records that the next key signs. */
+  { stopAtKey = false }: { readonly stopAtKey?: boolean } = {},
+): Promise<{ readonly origin: Origin; readonly records: number; readonly size: number }> {
+  const { origin, size, rows: count } = await readOwnEnd(store, key);
+  const signer = key.forOrigin(origin);
+  const state = home.origin(origin) ?? home.admit(signer.vkey, { own: true });
+  let at = state.cursor;
+  while (at < size) {
+    const page = await store.readLog(count - size + at, Math.min(PAGE, size - at));
+    if (page.length === 0) break;
+    const records = page.map(({ rec }) => JSON.parse(rec) as LogRecord);
+    // key-history.H2. The key before signs the record that names the next one.
+    const texts = page.slice(0, batchLength(records)).map(({ rec }) => rec);
+    const tree = home.tree(origin);
+    for (const text of texts) tree.append(text);
+    if (stopAtKey && home.keys(origin).keyAt(tree.size).vkey !== signer.vkey) break;
+    checkSigner(home, origin, tree.size, signer);
+    const checkpoint = signCheckpoint(signer, origin, tree.size, tree.root());
+    const outcome = home.ingest({ origin, records: texts, checkpoint, contents: [], journals: [] });
+    if (outcome.status === "refused" || outcome.status === "forked") throw notTaken(origin, outcome);
+    at = home.origin(origin)!.cursor;
+  }
+  return { origin, records: at - state.cursor, size };
+}
+
+function checkSigner(home: Home, origin: Origin, size: number, { vkey, id }: SigningKey): void {
+  const inForce = home.keys(origin).keyAt(size);
+  if (inForce.vkey === vkey) return;
+  throw new RepriseError(
+    "NOT_ADMITTED",
+    `The log of ${origin} is signed by ${inForce.id} at ${size} records; the key here is ${id}. Use the key file of this site, or finish its rotation with \`reprise key rotate\`.`,
+    { details: { origin, size, key: id, expected: inForce.id } },
+  );
+}
+
+function notTaken(origin: Origin, outcome: IngestOutcome): RepriseError {
+  const why = outcome.status === "refused" ? `${outcome.code}: ${outcome.reason}` : "the log has two branches";
+  return new RepriseError(
+    "ROOT_MISMATCH",
+    `The log of ${origin} in the store does not extend the one in the home. ${why}`,
+    { details: { origin } },
+  );
+}
+
+// ── publication ──
+
+/** The last record of a run's end, and whether a statement follows it. */
+interface LoggedRun {
+  readonly run: RunNumber;
+  readonly head: number;
+  readonly key: string;
+  hasStatement: boolean;
+}
+
+async function publishRuns(store: Store, home: Home, key: SigningKey, options: TakeOwnOptions): Promise<number> {
+  const { state, rules, archives = false } = options;
+  const digest = sha256Hex(canonicalJson({ archives, rules }));
+  const [seen = "", position = "0"] = state?.get(POSITION)?.split(" ") ?? [];
+  const rows = await store.logSize();
+  const logged = await readLogged(store, seen === digest ? Number(position) : 0, rows);
+  const publisher = new Publisher(store, home, key, await publishedForm(store));
+  const unpinned: RunNumber[] = [];
+  for (let at = 0; at < logged.length; at += PAGE) {
+    const page = logged.slice(at, at + PAGE);
+    const found = await store.readRuns(page.map(({ run }) => run));
+    for (const [index, { run, head, key: runKey, hasStatement }] of page.entries()) {
+      options.signal?.throwIfAborted();
+      const record = found[index];
+      // The run is gone, or it was retried: the record of its next end counts.
+      if (record === undefined || record.head !== head) continue;
+      const isWanted = isPublished(rules, record);
+      if (isWanted && !hasStatement) await publisher.add(record, runKey, rows);
+      if (!archives) unpinned.push(run);
+    }
+  }
+  await publisher.flush();
+  // take-own.T2
+  if (unpinned.length > 0) await store.write([{ write: "release", runs: unpinned }]);
+  if (rows > Number(position) || seen !== digest) state?.set(POSITION, `${digest} ${rows}`);
+  return publisher.published;
+}
+
+/** The key of the position in the sync state. */
+const POSITION = "published";
+
+async function readLogged(store: Store, from: number, upTo: number): Promise<readonly LoggedRun[]> {
+  const logged = new Map<RunNumber, LoggedRun>();
+  for (let at = from; at < upTo;) {
+    const rows = await store.readLog(at, Math.min(PAGE, upTo - at));
+    if (rows.length === 0) break;
+    at = rows.at(-1)!.n;
+    for (const { run, head, rec } of rows) {
+      if (run === undefined) continue;
+      const { k = "" } = JSON.parse(rec) as LogRecord;
+      if (head !== undefined) logged.set(run, { run, head, key: k, hasStatement: false });
+      else if (logged.has(run)) logged.get(run)!.hasStatement = true;
+    }
+  }
+  return [...logged.values()];
+}
+
+function isPublished(rules: readonly PublicationRule[], { definition, tags }: RunRecord): boolean {
+  const readers = new Set(rules.flatMap(({ to }) => to));
+  return [...readers].some((reader) => payloadsFor(rules, reader, { definition, tags }) !== "none");
+}
+
+// ── evidence (meet-fork.M2) ──
+
+async function logEvidence(store: Store, home: Home, key: SigningKey): Promise<void> {
+  for (const text of evidenceToLog(home)) {
+    const content = contentOf(EVIDENCE_TYPE, text);
+    home.putContents([content]);
+    if (home.cell(`a:${content.key}`) !== undefined) continue;
+    await appendOwn(store, key, async () => ({ records: [{ body: { op: "put", k: content.key } }] }));
+  }
+}
