@@ -89,8 +89,8 @@ export const ERROR_CATALOGUE = {
   },
   DRIVER_MISSING: {
     family: "usage",
-    summary: "The package that this database or carrier needs is not installed.",
-    next: "Install the package that the message names: `npm install pg`, `npm install mysql2` or `npm install aws4fetch`.",
+    summary: "The driver package for this database is not installed.",
+    next: "Install the package that the message names: `npm install pg` or `npm install mysql2`.",
   },
   DUPLICATE_DEFINITION: {
     family: "usage",
@@ -443,6 +443,11 @@ export const ERROR_CATALOGUE = {
     summary: "Bytes do not have the key, type, size or SHA-256 that another site says they have.",
     next: "Pull again, from another peer if there is one. `reprise fed conflicts` lists the evidence.",
   },
+  EVIDENCE_INVALID: {
+    family: "federation",
+    summary: "A site sent evidence of a fork that does not prove one.",
+    next: "Nothing was quarantined. Ask the operator of the site that sent it; `reprise fed conflicts` lists what is proved.",
+  },
   FORKED: {
     family: "federation",
     summary: "A log has two branches: its key signed two heads that do not extend each other.",
@@ -453,9 +458,6 @@ export const ERROR_CATALOGUE = {
     summary:
       "A file, a record or a batch of another site is larger than this site takes, or this one is larger than the other site takes.",
     next: "Compare the limits of both sites. Raise the limit that the message names if you trust the other site.",
-  EVIDENCE_INVALID: {
-    summary: "A site sent evidence of a fork that does not prove one.",
-    next: "Nothing was quarantined. Ask the operator of the site that sent it; `reprise fed conflicts` lists what is proved.",
   },
   LINK_INVALID: {
     family: "federation",
@@ -474,7 +476,7 @@ export const ERROR_CATALOGUE = {
   },
   NOT_ADMITTED: {
     family: "federation",
-    summary: "No key that this site admits signed the checkpoint of a log, or a request has no token that allows it.",
+    summary: "No key that this site admits signed the checkpoint of a log.",
     next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`. Its operator prints the vkey with `reprise key`.",
   },
   NOT_PUBLISHED: {
@@ -484,20 +486,18 @@ export const ERROR_CATALOGUE = {
   },
   OUTDATED_CURSOR: {
     family: "federation",
-    summary:
-      "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
+    summary: "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
     next: "Push again: `reprise push <peer>` reads the head of the other site and sends what follows it.",
+  },
+  PEER_UNREACHABLE: {
+    family: "federation",
+    summary: "A peer asked another site for work, or returned a result, and got no answer.",
+    next: "Check the address of the other site and that `reprise serve` runs there. The peer repeats the request.",
   },
   RECORD_INVALID: {
     family: "federation",
     summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
     next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
-  },
-
-  PEER_UNREACHABLE: {
-    family: "federation",
-    summary: "A peer asked another site for work, or returned a result, and got no answer.",
-    next: "Check the address of the other site and that `reprise serve` runs there. The peer repeats the request.",
   },
   RESULTS_DIVERGED: {
     family: "federation",

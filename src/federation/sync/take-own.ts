@@ -62,6 +62,8 @@ export async function copyLog(
   store: Store,
   home: Home,
   key: SigningKey,
+  /** `stopAtKey`: leaves the records that the next key signs. */
+  { stopAtKey = false }: { readonly stopAtKey?: boolean } = {},
 ): Promise<{ readonly origin: Origin; readonly records: number; readonly size: number }> {
   const { origin, size, rows: count } = await readOwnEnd(store, key);
   const signer = key.forOrigin(origin);
@@ -75,6 +77,7 @@ export async function copyLog(
     const texts = page.slice(0, batchLength(records)).map(({ rec }) => rec);
     const tree = home.tree(origin);
     for (const text of texts) tree.append(text);
+    if (stopAtKey && home.keys(origin).keyAt(tree.size).vkey !== signer.vkey) break;
     checkSigner(home, origin, tree.size, signer);
     const checkpoint = signCheckpoint(signer, origin, tree.size, tree.root());
     const outcome = home.ingest({ origin, records: texts, checkpoint, contents: [], journals: [] });
