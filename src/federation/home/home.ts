@@ -30,6 +30,7 @@ import { isRepriseFederationError, Refusal, refused } from "./refusal.ts";
 import { findRuns, runRecordKeys, type FoundRun, type RunFilter } from "./runs.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
+import { factKeys, isNamed } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
 
 export interface HomeOptions {
@@ -226,6 +227,16 @@ export class Home {
   /** The keys of the run records of an execution; of its chain alone if one is given. */
   runRecords(run: string, generation: number, chain?: string): string[] {
     return runRecordKeys(this.#parts, run, generation, chain);
+  }
+
+  /** Whether a visible record of the log puts this content. */
+  names(origin: Origin, content: Content): boolean {
+    return isNamed(this.#parts, origin, content);
+  }
+
+  /** The keys of the statements of one generation of a run, whichever site they are of. */
+  statements(run: string, generation: number): string[] {
+    return factKeys(this.#shards, "statement", run, generation);
   }
 
   // ── state ──
