@@ -63,11 +63,24 @@ export class PeerExchange {
     const logs = await this.#noted(target, "pushedAt", async () => {
       const carrier = await this.carrier(target);
       const { signal } = options;
-      const given = { reader: target.reader, rules, own, state, origins: this.#pushed(target), ...(signal && { signal }) };
+      const given = {
+        reader: target.reader,
+        rules,
+        own,
+        state,
+        origins: this.#pushed(target),
+        ...(signal && { signal }),
+      };
       return pushTo(home, carrier, given);
     });
     const error = this.#firstProblem(target, logs.map(pushProblem));
-    return { peer: target.name, pulled: 0, pushed: sum(logs, "records"), contents: sum(logs, "files"), ...(error && { error }) };
+    return {
+      peer: target.name,
+      pulled: 0,
+      pushed: sum(logs, "records"),
+      contents: sum(logs, "files"),
+      ...(error && { error }),
+    };
   }
 
   #pushed({ push }: Target): readonly string[] {
@@ -116,7 +129,11 @@ export class PeerExchange {
 
   #errorNote(error: unknown): NonNullable<PeerInfo["error"]> {
     const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
-    return { code: isErrorCode(code) ? code : "INVARIANT", message: String(message), at: new Date(this.#parts.clock.now()) };
+    return {
+      code: isErrorCode(code) ? code : "INVARIANT",
+      message: String(message),
+      at: new Date(this.#parts.clock.now()),
+    };
   }
 
   #note(name: string): Note {
@@ -144,7 +161,10 @@ export class PeerExchange {
 
 function pullProblem({ origin, status, code, reason }: PulledLog): RepriseError | undefined {
   if (status === "refused")
-    return new RepriseError(isErrorCode(code) ? code : "RECORD_INVALID", `The log ${origin} was refused: ${reason ?? status}`);
+    return new RepriseError(
+      isErrorCode(code) ? code : "RECORD_INVALID",
+      `The log ${origin} was refused: ${reason ?? status}`,
+    );
   if (status === "forked")
     return new RepriseError("FORKED", `The log ${origin} does not continue the one that is here. Both heads are kept.`);
   if (status !== "incomplete") return undefined;

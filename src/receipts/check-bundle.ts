@@ -262,15 +262,18 @@ class Section {
       this.#note("damaged", line, `the ${name === "run" ? "run record" : name} is not the one of these lines`);
   }
 
-  /** The run record of these lines, with the nonce of the one that is there. */
+  /** The run record of these lines, with what only the one that is there says: its nonce, and whether the run was adopted. */
   #recordText(there: string, said: Predicate): string {
     let nonce = "";
+    let isAdopted = false;
     try {
-      nonce = String((JSON.parse(there) as { readonly nonce?: unknown }).nonce);
+      const read = JSON.parse(there) as { readonly nonce?: unknown; readonly adopted?: unknown };
+      nonce = String(read.nonce);
+      isAdopted = read.adopted === true;
     } catch {
       // It cannot be the record then.
     }
-    return runRecordText({ run: this.#run, head: said.journal.size, chain: said.chain, nonce });
+    return runRecordText({ run: this.#run, head: said.journal.size, chain: said.chain, nonce, isAdopted });
   }
 }
 

@@ -36,6 +36,7 @@ export { earlierGenerations, type NamedById, type NamedRun, namedRunsIn } from "
 export { type Hop, Provenance, type ProvenanceRun } from "./provenance.ts";
 export { type ExportedRun, readExported, readProvenance } from "./read-provenance.ts";
 export { readRun } from "./read-run.ts";
+export { runRecordOf, saltOf, type RunRecordArtifact, type RunRecordOptions } from "./run-record.ts";
 export { firstOrigin, parseVkey, type SigningKey, signingKeyOf, signNote, type VerifyingKey } from "./signing-key.ts";
 export { parseStatement, type Predicate } from "./statement.ts";
 export { type StepKind, type StepRecord, stepText } from "./steps.ts";

@@ -155,7 +155,10 @@ async function openEpoch(
       const { op, k, s, x } = JSON.parse(row.rec) as LogRecord;
       // The epoch begins with the newest key (key-history.H4).
       if (op === "key") return [];
-      return { row, body: { op, ...(k !== undefined && { k }), ...(s !== undefined && { s }), ...(x !== undefined && { x }) } };
+      return {
+        row,
+        body: { op, ...(k !== undefined && { k }), ...(s !== undefined && { s }), ...(x !== undefined && { x }) },
+      };
     }),
   ];
   const seen = { ...seenIn(home), ...closedHead(home, end.origin, head) };
@@ -175,7 +178,9 @@ async function openEpoch(
 /** The head of the closed log as it is here: its readers check the clock by it. */
 function closedHead(home: Home, origin: Origin, head: Checkpoint): Record<Origin, { n: number; c: number }> {
   const state = home.origin(origin);
-  return state === undefined || state.size === 0 || state.size > head.size ? {} : { [origin]: { n: state.size, c: state.clock } };
+  return state === undefined || state.size === 0 || state.size > head.size
+    ? {}
+    : { [origin]: { n: state.size, c: state.clock } };
 }
 
 /** The first epoch that neither the home nor the carrier has. */
@@ -188,7 +193,8 @@ async function freeEpoch(home: Home, origin: Origin, carrier: Carrier | undefine
 
 async function allRows(store: Store, end: OwnEnd, after: number): Promise<readonly LogRow[]> {
   const rows: LogRow[] = [];
-  for (let at = after; at < end.size; at += PAGE) rows.push(...(await rowsOf(store, end, at, Math.min(at + PAGE, end.size))));
+  for (let at = after; at < end.size; at += PAGE)
+    rows.push(...(await rowsOf(store, end, at, Math.min(at + PAGE, end.size))));
   return rows;
 }
 

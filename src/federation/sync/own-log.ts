@@ -5,7 +5,7 @@
 // own-log.W2. A record is appended under the size that its author read (log.L3): of two authors one begins again.
 
 import { RepriseError } from "../../base/index.ts";
-import type { RunNumber, Store } from "../../kernel/index.ts";
+import type { RunNumber, SequencedRun, Store } from "../../kernel/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
 import type { Home } from "../home/home.ts";
 import type { Origin } from "../log/origin.ts";
@@ -29,6 +29,8 @@ export async function readOwnEnd(store: Store, key: SigningKey): Promise<OwnEnd>
 export interface NewRecord {
   readonly body: RecordBody;
   readonly run?: RunNumber | undefined;
+  /** With the record of a run's end: the number of its entries then. */
+  readonly head?: number | undefined;
 }
 
 /** What an author has seen of other logs. */
@@ -46,14 +48,15 @@ export async function appendRecords(
   end: OwnEnd,
   records: readonly NewRecord[],
   seen: Seen = {},
+  done: readonly SequencedRun[] = [],
 ): Promise<OwnEnd | undefined> {
   let at: LogEnd = end;
-  const rows = records.map(({ body, run }, index) => {
+  const rows = records.map(({ body, run, head }, index) => {
     const record = nextRecord(at, body, index === 0 ? seen : {});
     at = { origin: record.o, size: record.n, clock: record.c };
-    return { rec: recordText(record), ...(run !== undefined && { run }) };
+    return { rec: recordText(record), run, head };
   });
-  const [outcome] = await store.write([{ write: "sequence", expect: end.rows, records: rows, done: [] }]);
+  const [outcome] = await store.write([{ write: "sequence", expect: end.rows, records: rows, done }]);
   return outcome.status === "committed" ? { ...at, rows: outcome.size } : undefined;
 }
 

@@ -46,6 +46,7 @@ export class Publisher {
       record,
       this.#key,
       this.#form,
+      runKey,
     );
     this.#home.putContents([statement, claim, runRecord]);
     this.#home.putJournal(journal.root, journal.lines);

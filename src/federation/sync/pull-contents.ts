@@ -69,8 +69,7 @@ export class PackReader {
       this.contents.push(content);
       this.bytes += content.bytes.length;
     }
-    for (const line of lines)
-      if ("bytes" in line && wanted.has(line.key)) await this.readJournal(line);
+    for (const line of lines) if ("bytes" in line && wanted.has(line.key)) await this.readJournal(line);
   }
 
   async #readPack(tile: number, size: number): Promise<readonly (Content | ContentHead)[]> {
@@ -122,7 +121,8 @@ function wantedOf(lines: readonly (Content | ContentHead)[], keys: ReadonlySet<s
     wanted.add(facts.claim);
     runs.add(runName(facts.run, facts.generation, facts.chain));
   }
-  for (const line of lines) if ("bytes" in line && line.type === RUN_TYPE && runs.has(runOf(line))) wanted.add(line.key);
+  for (const line of lines)
+    if ("bytes" in line && line.type === RUN_TYPE && runs.has(runOf(line))) wanted.add(line.key);
   return wanted;
 }
 
@@ -164,7 +164,10 @@ export async function fillContents(
   if (text === undefined ? options.fill !== true : text === options.state?.get(name)) return none;
   const seen = parseFilled(Buffer.from(options.state?.get(name) ?? ""));
   const counts = parseFilled(text === undefined ? undefined : Buffer.from(text));
-  const tiles = text === undefined ? missingTiles(home, origin) : [...counts].flatMap(([tile, count]) => (seen.get(tile) === count ? [] : tile));
+  const tiles =
+    text === undefined
+      ? missingTiles(home, origin)
+      : [...counts].flatMap(([tile, count]) => (seen.get(tile) === count ? [] : tile));
   let [contents, journals] = [0, 0];
   for (const tile of tiles) {
     const from = tile * TILE_WIDTH;

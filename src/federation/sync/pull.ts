@@ -156,7 +156,10 @@ class LogReader {
   async #take(note: string): Promise<PulledLog | undefined> {
     const { size, origin } = parseCheckpoint(note);
     if (origin !== this.#origin)
-      return this.outcome("refused", { code: "NOT_ADMITTED", reason: `The checkpoint of ${this.#origin} is of ${origin}.` });
+      return this.outcome("refused", {
+        code: "NOT_ADMITTED",
+        reason: `The checkpoint of ${this.#origin} is of ${origin}.`,
+      });
     for (;;) {
       const { cursor } = this.#home.origin(this.#origin)!;
       const checkpoint = await this.#nextCheckpoint(note, size, cursor);
@@ -211,7 +214,8 @@ class LogReader {
 
   async #takeUpTo(checkpoint: Checkpoint): Promise<PulledLog | undefined> {
     const { cursor, size } = this.#home.origin(this.#origin)!;
-    if (checkpoint.size <= size) return this.#ingest([], checkpoint, new PackReader(this.#home, this.#carrier, this.#origin, this.#options));
+    if (checkpoint.size <= size)
+      return this.#ingest([], checkpoint, new PackReader(this.#home, this.#carrier, this.#origin, this.#options));
     let batch: string[] = [];
     let packs = new PackReader(this.#home, this.#carrier, this.#origin, this.#options);
     for (let at = cursor; at < checkpoint.size;) {
@@ -221,7 +225,11 @@ class LogReader {
       await packs.read(Math.floor(at / TILE_WIDTH), checkpoint.size, records);
       batch.push(...records);
       at += records.length;
-      if (at < checkpoint.size && batch.length + TILE_WIDTH <= BATCH_RECORDS && packs.bytes + sizeOf(batch) < BATCH_BYTES)
+      if (
+        at < checkpoint.size &&
+        batch.length + TILE_WIDTH <= BATCH_RECORDS &&
+        packs.bytes + sizeOf(batch) < BATCH_BYTES
+      )
         continue;
       const stopped = await this.#ingest(batch, checkpoint, packs);
       if (stopped !== undefined) return stopped;
@@ -234,7 +242,23 @@ class LogReader {
   async #ingest(records: readonly string[], checkpoint: Checkpoint, packs: PackReader): Promise<PulledLog | undefined> {
     const { contents, journals } = packs;
     const { from } = this.#options;
-    const batch = { origin: this.#origin, records, checkpoint, contents, journals, ...(from !== undefined && { from }) };
+    const batch = {
+      origin: this.#origin,
+      records,
+      checkpoint,
+      contents,
+      journals,
+      ...(from !== undefined && { from }),
+    };
+    const before = this.#home.origin(this.#origin)!.cursor;
+    const batch = {
+      origin: this.#origin,
+      records,
+      checkpoint,
+      contents,
+      journals,
+      ...(from !== undefined && { from }),
+    };
     const { cursor: before, status } = this.#home.origin(this.#origin)!;
     const wasForked = status === "forked";
     const outcome = this.#home.ingest(batch);
@@ -252,7 +276,8 @@ class LogReader {
     if (outcome.status !== "refused") return undefined;
     const { code, reason } = outcome;
     // pull.L5
-    if (code === "ROOT_MISMATCH" && (await meetFork(this.#home, this.#carrier, checkpoint, from))) return this.outcome("forked");
+    if (code === "ROOT_MISMATCH" && (await meetFork(this.#home, this.#carrier, checkpoint, from)))
+      return this.outcome("forked");
     return this.outcome("refused", { code, reason });
   }
 }
