@@ -99,11 +99,9 @@ function checkSigner(home: Home, origin: Origin, size: number, { vkey, id }: Sig
 
 function notTaken(origin: Origin, outcome: IngestOutcome): RepriseError {
   const why = outcome.status === "refused" ? `${outcome.code}: ${outcome.reason}` : "the log has two branches";
-  return new RepriseError(
-    "ROOT_MISMATCH",
-    `The log of ${origin} in the store does not extend the one in the home. ${why}`,
-    { details: { origin } },
-  );
+  return new RepriseError("FORKED", `The log of ${origin} in the store does not extend the one in the home. ${why}`, {
+    details: { origin },
+  });
 }
 
 // ── publication ──
