@@ -100,3 +100,12 @@ export {
 export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
 export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
 export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
+export {
+  createFederationHandler,
+  type FederationHandler,
+  type FederationHandlerOptions,
+} from "./serve/federation-handler.ts";
+export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
+export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
+export type { Access, Call, Route } from "./serve/route.ts";
+export type { ServeLimits } from "./serve/serve-limits.ts";

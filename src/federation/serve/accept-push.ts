@@ -62,6 +62,8 @@ export function pushRoutes(options: PushOptions): readonly Route[] {
     route(path.HANDOVER, { name: "recordBytes", bytes: NOTE_BYTES }, takeHandover),
     route(path.ARTIFACT, { name: "artifactBytes", bytes: limits.artifactBytes + 1_024 }, takeArtifact),
     route(path.JOURNAL, { name: "journalBytes", bytes: limits.journalBytes }, takeJournal),
+    // Says which packs of a static carrier changed. Here they are in the home already.
+    route(path.FILLED, { name: "packBytes", bytes: limits.packBytes }, ({ bytes }) => stored(bytes)),
     route(path.CHECKPOINT, { name: "recordBytes", bytes: NOTE_BYTES }, takeCheckpoint),
   ];
 }
@@ -151,21 +153,24 @@ async function takeCheckpoint({ call, bytes }: Upload, options: PushOptions): Pr
     if (code !== "OUTDATED_CURSOR") staged.remove(peer, origin);
     throw error;
   }
-  feed.notify();
   const now = home.checkpoint(origin);
-  return new Response(null, {
-    status: 200,
-    headers: { etag: now === undefined ? etagOf(bytes) : checkpointEtag(now) },
-  });
+  // An older head of the same log: the ingest has compared it.
+  if (now === undefined || now.size > note.size) throw outdated(origin, now?.size ?? 0);
+  feed.notify();
+  return new Response(null, { status: 200, headers: { etag: checkpointEtag(now) } });
 }
 
 function checkCurrent({ request, params }: Call, { home }: PushOptions): void {
   const now = home.checkpoint(params["origin"]!);
   const expected = request.headers.get("if-match");
   if (expected === null ? now === undefined : now !== undefined && checkpointEtag(now) === expected) return;
-  throw new RepriseError(
+  throw outdated(params["origin"]!, now?.size ?? 0);
+}
+
+function outdated(origin: string, size: number): RepriseError {
+  return new RepriseError(
     "OUTDATED_CURSOR",
-    `This site has ${now?.size ?? 0} records of ${params["origin"]} by now. Read its checkpoint, and push what follows.`,
+    `This site has ${size} records of ${origin} by now. Read its checkpoint, and push what follows.`,
     { details: { status: 412 } },
   );
 }

@@ -35,7 +35,10 @@ export function openServeDatabase(dir: string): DatabaseSync {
   const path = join(dir, FILE);
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
-  const db = new DatabaseSync(path);
+  return prepareServeDatabase(new DatabaseSync(path));
+}
+
+export function prepareServeDatabase(db: DatabaseSync): DatabaseSync {
   db.exec(SCHEMA);
   return db;
 }
