@@ -22,7 +22,7 @@ import type { Federation, FederationOptions } from "./api.ts";
 import { checkSettings, SETTING_NAMES } from "./check-settings.ts";
 import { ExchangeLoop, type Exchange } from "./exchange-loop.ts";
 import { openHome } from "./home/home.ts";
-import { createHomeFolder, getKeyIn, parseKey } from "./key-file.ts";
+import { createHomeFolder, getKeyIn, KEY_VARIABLE, parseKey } from "./key-file.ts";
 import type { FederationSettings } from "./settings.ts";
 import { Site, type SiteParts } from "./site.ts";
 import { SyncState } from "./sync/sync-state.ts";
@@ -51,7 +51,7 @@ export async function createFederation<const Peer extends string = never>(
   const checkedCodec = checkCodec(codec);
   const parts = { where: "createFederation", settings, home, sync, logger, ...(definitions && { definitions }) };
   checkSettings(settings, parts.where);
-  const open = async (): Promise<Federation> => {
+  const open = async (): Promise<Site> => {
     const ports = { clock: systemClock, timers: systemTimers, random: systemRandom };
     const opened = await source?.["~open"]({ ...ports, durability: "full", codec: checkedCodec });
     try {
@@ -90,11 +90,12 @@ export async function openFederation(options: OpenFederation): Promise<Site> {
   const state = SyncState.open(dir);
   const ports = { clock: systemClock, timers: systemTimers, random: systemRandom };
   const { definitions = [] } = options;
-  const parts: SiteParts = { dir, home, state, settings, own, store: options.store, definitions, logger, ...ports };
+  const isKeyInFile = options.key === undefined && !process.env[KEY_VARIABLE];
+  const { store } = options;
+  const parts: SiteParts = { dir, home, state, settings, own, isKeyInFile, store, definitions, logger, ...ports };
   const site = new Site(parts);
   try {
     for (const { vkey, name, grants } of settings.peers) home.admit(vkey, { peer: name, grants });
-    await site.open();
     if (options.sync !== "manual") startLoop(site, parts);
     return site;
   } catch (error) {
@@ -123,10 +124,10 @@ function startLoop(site: Site, { settings, store, clock, timers, logger }: SiteP
     exchanges.push({
       name: `pull ${name}`,
       everyMs: PAUSE_MS,
-      run: (signal) => site.pullFor(name, { signal, waitMs: WAIT_MS, fill: pulls++ % PULLS_PER_FILL === 0 }),
+      run: (signal) => site.pullInBackground(name, { signal, waitMs: WAIT_MS, fill: pulls++ % PULLS_PER_FILL === 0 }),
     });
     if (push.length > 0)
-      exchanges.push({ name: `push ${name}`, everyMs: UPDATE_MS, run: (signal) => site.pushFor(name, signal) });
+      exchanges.push({ name: `push ${name}`, everyMs: UPDATE_MS, run: (signal) => site.pushInBackground(name, signal) });
   }
   const loop = new ExchangeLoop(exchanges, { clock, timers, logger });
   site.onChange(() => loop.wake((name) => name.startsWith("push ")));

@@ -4,8 +4,8 @@
 // site.S2. What goes wrong with one peer is in its report; the exchange with the others goes on.
 // site.S3. `close` ends what waits, in this order: loop, servers, work, carriers, home. Twice is once.
 
-import { RepriseError, type Clock, type Random, type Timers } from "../base/index.ts";
-import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
+import { RepriseError, type Random, type Timers } from "../base/index.ts";
+import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
 import type {
   ArchiveReport,
   ConflictInfo,
@@ -18,28 +18,17 @@ import type {
   ServeOptions,
   SyncReport,
 } from "./api.ts";
-import { OWN_LOG, type CheckedSettings, type Peer } from "./check-settings.ts";
+import { OWN_LOG, type Peer } from "./check-settings.ts";
 import type { Conflict } from "./home/conflicts.ts";
-import type { Home } from "./home/home.ts";
 import { firstEpoch } from "./log/origin.ts";
-import type { SiteKey } from "./key-file.ts";
-import { PeerExchange, type Target } from "./peer-exchange.ts";
-import { SiteLog } from "./site-log.ts";
+import { PeerExchange, type PullWait, type Target } from "./peer-exchange.ts";
+import { SiteLog, type SiteLogParts } from "./site-log.ts";
 import { serveSite } from "./site-server.ts";
 import { SiteSnapshots } from "./site-snapshots.ts";
-import type { SyncState } from "./sync/sync-state.ts";
 
-export interface SiteParts {
-  /** The folder of the site. */
-  readonly dir: string;
-  readonly home: Home;
-  readonly state: SyncState;
-  readonly settings: CheckedSettings;
-  readonly own: SiteKey;
-  readonly store: Store | undefined;
+export interface SiteParts extends SiteLogParts {
   readonly definitions: readonly (Definition | AnyTask)[];
   readonly logger: Logger;
-  readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
 }
@@ -54,6 +43,7 @@ export class Site implements Federation {
   readonly #log: SiteLog;
   readonly #exchange: PeerExchange;
   readonly #closers: (() => Promise<void>)[] = [];
+  readonly #lastly: (() => Promise<void>)[] = [];
   readonly #listeners = new Set<() => void>();
   readonly snapshots: SiteSnapshots;
   #closing: Promise<void> | undefined;
@@ -231,9 +221,33 @@ export class Site implements Federation {
     return served;
   }
 
-  /** Called with `close`, the last one first. */
+  // ── for createFederation ──
+
+  /** Called before everything else is closed, the last one first. */
   onClose(close: () => Promise<void>): void {
     this.#closers.push(close);
+  }
+
+  /** Called after everything else is closed. */
+  onClosed(close: () => Promise<void>): void {
+    this.#lastly.push(close);
+  }
+
+  /** Called when records are new in the home. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** One pull in the background. An error of the peer is thrown. */
+  async pullInBackground(name: string, wait: PullWait & { readonly signal: AbortSignal }): Promise<void> {
+    const { pulled, contents, error } = await this.#exchange.pull(this.target(name), wait);
+    if (pulled + contents > 0) this.changed();
+    if (error !== undefined) throw error;
+  }
+
+  async pushInBackground(name: string, signal: AbortSignal): Promise<void> {
+    const { error } = await this.#exchange.push(this.target(name), { signal });
+    if (error !== undefined) throw error;
   }
 
   close(): Promise<void> {
@@ -245,6 +259,7 @@ export class Site implements Federation {
     await this.#exchange.close();
     this.#parts.state.close();
     this.#parts.home.close();
+    for (const close of this.#lastly) await close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
