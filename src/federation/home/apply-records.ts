@@ -34,11 +34,11 @@ export function applyRecords(parts: HomeParts, { row, records, tree, from }: App
   );
 }
 
-/** Notes the contents that records name and nobody has brought yet. */
-function want({ db, contents, erasure }: HomeParts, number: number, records: readonly LogRecord[]): void {
-  const puts = records.filter((record): record is LogRecord & { readonly k: string } => record.k !== undefined);
+/** Notes the contents that records name and no peer has brought yet. */
+export function want({ db, contents, erasure }: HomeParts, number: number, records: Iterable<LogRecord>): void {
+  const puts = [...records].filter((record): record is LogRecord & { readonly k: string } => record.k !== undefined);
   const keys = puts.map(({ k }) => k);
-  const here = contents.has(keys);
+  const here = contents.knows(keys);
   if (here.size === new Set(keys).size) return;
   const erased = erasure.erasedOf(keys);
   const insert = db.sql("insert or ignore into wanted (origin, n, key) values (?, ?, ?)");

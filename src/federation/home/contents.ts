@@ -75,12 +75,21 @@ export class Contents {
 
   /** Those of the keys whose bytes are here. */
   has(keys: Iterable<string>): Set<string> {
+    return this.#select(keys, "select 1 from artifact where key = ? and state = 0");
+  }
+
+  #select(keys: Iterable<string>, sql: string): Set<string> {
     const found = new Set<string>();
     for (const [index, group] of this.shards.group(keys, (key) => key)) {
-      const statement = this.shards.at(index).sql("select 1 from artifact where key = ? and state = 0");
+      const statement = this.shards.at(index).sql(sql);
       for (const key of group) if (statement.get(keyBlob(key)) !== undefined) found.add(key);
     }
     return found;
+  }
+
+  /** Those of the keys whose bytes are here, or were and can be had again. */
+  knows(keys: Iterable<string>): Set<string> {
+    return this.#select(keys, "select 1 from artifact where key = ? and state <= 1");
   }
 
   stateOf(key: string): ContentState {

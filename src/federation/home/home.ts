@@ -20,19 +20,23 @@ import { Counters } from "./counters.ts";
 import { Erasure } from "./erasure.ts";
 import { Forks, type BranchOutcome } from "./forks.ts";
 import { HomeDatabase } from "./home-database.ts";
+import { collectGarbage, type GcOptions, type GcReport } from "./gc.ts";
 import type { HomeParts } from "./home-parts.ts";
 import { checkContentLimits, checkContents, type IncomingContents } from "./incoming.ts";
 import { Ingest, type Batch, type IngestOutcome } from "./ingest.ts";
 import { Journals } from "./journals.ts";
 import { DEFAULT_LIMITS, type HomeLimits } from "./limits.ts";
-import { LogTable, type LogRow } from "./log-table.ts";
+import { LogTable, type Bounds, type LogRow } from "./log-table.ts";
 import { Origins, stateOfOrigin, type AdmitOptions, type OriginRow, type OriginState } from "./origins.ts";
+import { rebuild } from "./rebuild.ts";
 import { isRepriseFederationError, Refusal, refused } from "./refusal.ts";
 import { findRuns, runRecordKeys, type FoundRun, type RunFilter } from "./runs.ts";
+import { project, scan, type ScanFilter, type ScannedArtifact } from "./scan.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
 import { factKeys, isNamed } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
+import { traverse, type Traversal, type TraverseOptions } from "./traverse.ts";
 
 export interface HomeOptions {
   /** Files for contents, 1 to 256. A home keeps the number it was made with. */
@@ -269,7 +273,26 @@ export class Home {
 
   /** The visible runs that fit, in merge order. */
   findRuns(filter: RunFilter = {}, snapshot?: SnapshotRef): FoundRun[] {
-    return this.#parts.db.snapshot(() => findRuns(this.#parts, filter, this.snapshots.bounds(snapshot)));
+    return this.#parts.db.snapshot(() => findRuns(this.#parts, filter, this.#boundsAt(snapshot)));
+  }
+
+  /** The visible artifacts that fit, in merge order. */
+  scan(filter: ScanFilter = {}, snapshot?: SnapshotRef): ScannedArtifact[] {
+    return this.#parts.db.snapshot(() => scan(this.#parts, filter, this.#boundsAt(snapshot)));
+  }
+
+  /** What led to a key, `run:<id>` or `origin:<origin>`, or followed from it. */
+  traverse(start: string, options: TraverseOptions, snapshot?: SnapshotRef): Traversal {
+    return this.#parts.db.snapshot(() => traverse(this.#parts, start, options, this.#boundsAt(snapshot)));
+  }
+
+  /** Members of artifacts that are JSON, by their paths. */
+  project(keys: Iterable<string>, paths: readonly string[]): ReturnType<typeof project> {
+    return project(this.#parts, keys, paths);
+  }
+
+  #boundsAt(snapshot: SnapshotRef | undefined): Bounds | undefined {
+    return snapshot === undefined ? undefined : this.snapshots.bounds(snapshot);
   }
 
   /** What came in, newest first. */
@@ -328,6 +351,34 @@ export class Home {
   peers(): Map<string, unknown> {
     const rows = this.#parts.db.all("select name, value from peer order by name");
     return new Map(rows.map(({ name, value }) => [String(name), JSON.parse(String(value)) as unknown]));
+  }
+
+  // ── maintenance ──
+
+  /** Keeps the bytes of a key or a root, under a name. */
+  pin(key: string, name: string): void {
+    const { db, clock } = this.#parts;
+    db.run("insert or ignore into pin (what, name, at) values (?, ?, ?)", key, name, clock.now());
+  }
+
+  unpin(key: string, name: string): void {
+    this.#parts.db.run("delete from pin where what = ? and name = ?", key, name);
+  }
+
+  pins(): { readonly key: string; readonly name: string; readonly at: EpochMs }[] {
+    return this.#parts.db
+      .all("select what, name, at from pin order by what, name")
+      .map(({ what, name, at }) => ({ key: String(what), name: String(name), at: Number(at) }));
+  }
+
+  /** Frees bytes that nothing needs. Records stay. */
+  gc(options: GcOptions = {}): GcReport {
+    return collectGarbage(this.#parts, this.snapshots, options);
+  }
+
+  /** Makes everything that is derived again, from logs and contents. */
+  rebuild(): void {
+    rebuild(this.#parts);
   }
 
   #row(origin: Origin): OriginRow {

@@ -103,7 +103,6 @@ export class Ingest {
     }
     const checked = this.#checkRecords(row, batch, checkpoint);
     const contents = checkContents(batch, this.#parts);
-    if (checked.tree.size === checkpoint.size && checkpoint.size > row.size) this.#checkRoot(row, checked, checkpoint);
     // ingest.I2
     const put = contents.put();
     const count = checked.records.length;
@@ -131,12 +130,14 @@ export class Ingest {
     const skip = this.#skipKnown(row, texts);
     const added = texts.slice(skip);
     const tree = LogTree.of(row.cursorPeaks, row.cursor);
+    for (const text of added) tree.append(text);
+    // Before the records are read: those of another branch would be found to break a rule.
+    if (tree.size === checkpoint.size && tree.size > row.size) this.#checkRoot(row, tree, checkpoint);
     const expected = { origin: row.id, n: row.cursor, after: row.cursorClock, clockOf: this.#clocks() };
     const records = added.map((text) => {
       expected.n += 1;
       const record = parseRecord(text, expected);
       expected.after = record.c;
-      tree.append(text);
       return record;
     });
     if (tree.size > Math.max(checkpoint.size, row.cursor))
@@ -185,7 +186,7 @@ export class Ingest {
   }
 
   /** ingest.I3, ingest.I5 */
-  #checkRoot(row: OriginRow, { tree }: CheckedRecords, checkpoint: Checkpoint): void {
+  #checkRoot(row: OriginRow, tree: LogTree, checkpoint: Checkpoint): void {
     if (tree.root().equals(checkpointRoot(checkpoint))) return;
     this.#dropPending(row);
     throw new Refusal(

@@ -50,7 +50,7 @@ interface Statement {
 }
 
 /** runs.F1. In merge order of the run records. */
-export function findRuns(parts: HomeParts, filter: RunFilter, bounds: Bounds): FoundRun[] {
+export function findRuns(parts: HomeParts, filter: RunFilter, bounds: Bounds | undefined): FoundRun[] {
   const visibility = new Visibility(parts, bounds);
   const statements = findStatements(parts, filter, visibility);
   const found: { run: FoundRun; mark: Mark }[] = [];

@@ -1,7 +1,7 @@
 // Schema: the tables of a home.
 //
 // `federation.db` has what the site knows: `origin` has a row per log, `log` its records, `checkpoint` the signed notes. `cell`,
-// `relation_end`, `wanted` and `erased` are derived from them. `applied` is the history of what came in. Each shard has contents by their
+// `relation_end`, `link_slot`, `wanted` and `erased` are derived from them. `applied` is the history of what came in. Each shard has contents by their
 // keys, and what is derived from contents alone: `fact` and `tag`.
 //
 // In `log`, records after the size of their origin are not visible: they wait for the rest of their checkpoint, or are quarantined.
@@ -63,6 +63,7 @@ create table relation_end (
   primary key (end, artifact, type)
 ) strict, without rowid;
 create index relation_of_artifact on relation_end (artifact);
+create table link_slot (link blob primary key, slot blob not null) strict, without rowid;
 
 create table wanted (
   origin integer not null, n integer not null, key blob not null,
