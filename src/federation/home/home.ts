@@ -163,6 +163,13 @@ export class Home {
     return row && this.#parts.origins.firstCheckpointCovering(row, n);
   }
 
+  /** The first visible record of a log that puts this key. */
+  findPut(origin: Origin, key: string): LogRow | undefined {
+    const row = this.#parts.origins.find(origin);
+    if (row === undefined || !isKey(key)) return undefined;
+    return this.#parts.log.findPut(row.number, `a:${key}`, row.size);
+  }
+
   /** The tree over the stored records of a log: what the next batch continues. */
   tree(origin: Origin): LogTree {
     const { cursorPeaks, cursor } = this.#row(origin);
