@@ -6,7 +6,15 @@
 
 import { hostname } from "node:os";
 import { RepriseError, type Clock, type Random, type Timers } from "../../base/index.ts";
-import { isTask, Labels, taskBody, type AnyTask, type Definition, type Logger, type Store } from "../../kernel/index.ts";
+import {
+  isTask,
+  Labels,
+  taskBody,
+  type AnyTask,
+  type Definition,
+  type Logger,
+  type Store,
+} from "../../kernel/index.ts";
 import { Registry } from "../../process/index.ts";
 import type { VerifyingKey } from "../../receipts/index.ts";
 import { Worker } from "../../worker/index.ts";
@@ -124,11 +132,7 @@ function offeredTasks(
   return tasks;
 }
 
-function checkedStatement(
-  peer: string,
-  envelope: string,
-  keys: readonly VerifyingKey[] | undefined,
-): ExecutedStep {
+function checkedStatement(peer: string, envelope: string, keys: readonly VerifyingKey[] | undefined): ExecutedStep {
   const check = checkStepStatement(envelope, keys);
   if (check.status === "valid") return check.executed;
   throw new RepriseError("RESULT_REFUSED", `The statement that ${peer} sent is refused: ${check.reason}.`);

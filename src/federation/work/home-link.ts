@@ -152,7 +152,7 @@ export class HomeLink {
   async end(request: EndRequest): Promise<void> {
     const held = this.#held.get(request.offer);
     if (held !== undefined) held.isEnding = true;
-    for (let failures = 0; !this.#isStopped; ) {
+    for (let failures = 0; !this.#isStopped;) {
       try {
         const answer: EndAnswer = await this.#host.client.end(request, this.#stopping.signal);
         if (answer.status !== "late") return;
@@ -168,7 +168,7 @@ export class HomeLink {
 
   /** The text of an input, as the home sends it. */
   async input(key: string): Promise<string> {
-    for (let failures = 0; ; ) {
+    for (let failures = 0; ;) {
       try {
         return (await this.#host.client.input({ key }, this.#stopping.signal)).text;
       } catch (error) {
@@ -181,7 +181,8 @@ export class HomeLink {
 
   /** Longer after each failure, and not the same for all peers. */
   #pause(failures: number): Promise<void> {
-    const ms = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures) * (0.5 + (systemRandom.bytes(1)[0] ?? 0) / 512);
+    const ms =
+      Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures) * (0.5 + (systemRandom.bytes(1)[0] ?? 0) / 512);
     return new Promise((resolve) => {
       const { signal } = this.#stopping;
       const wake = (): void => {

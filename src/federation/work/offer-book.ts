@@ -9,7 +9,15 @@
 // offer-book.B4. With a redundancy of 2 nothing is committed before two peers ended with the same step record.
 // offer-book.B5. The peer learns that its result is committed after the commit is durable.
 
-import { decode, RepriseError, RetryLaterError, valueKey, type Clock, type Random, type Timers } from "../../base/index.ts";
+import {
+  decode,
+  RepriseError,
+  RetryLaterError,
+  valueKey,
+  type Clock,
+  type Random,
+  type Timers,
+} from "../../base/index.ts";
 import type { Outcome, Write } from "../../kernel/index.ts";
 import { stepText } from "../../receipts/index.ts";
 import { ItemReturned, type RemoteCall, type RemoteTasks } from "../../worker/index.ts";

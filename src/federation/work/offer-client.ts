@@ -57,7 +57,10 @@ export class OfferClient {
     try {
       response = await fetch(`${url.replace(/\/+$/, "")}${path}`, {
         method: "POST",
-        headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+        headers: {
+          "content-type": "application/json",
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        },
         body: JSON.stringify(body),
         redirect: "manual",
         signal,

@@ -79,8 +79,7 @@ export function checkStepStatement(envelope: string, keys: readonly VerifyingKey
   if (keys === undefined) return { status: "valid", executed };
   const check = checkSignature(opened.envelope, opened.statement, keys);
   if (check.status !== "trusted") return refused(`its signature is not of an admitted key (${check.status})`);
-  if (check.origin !== executed.origin)
-    return refused(`it names ${executed.origin} and is signed by ${check.origin}`);
+  if (check.origin !== executed.origin) return refused(`it names ${executed.origin} and is signed by ${check.origin}`);
   return { status: "valid", executed };
 }
 
@@ -109,7 +108,9 @@ function isExecuted(value: unknown): value is ExecutedStep {
   const { kind, command, name, ...keys } = (fields["step"] ?? {}) as Readonly<Record<string, unknown>>;
   return (
     ["origin", "run", "runtime"].every((field) => typeof fields[field] === "string") &&
-    ["generation", "attempt", "execution", "startedAt", "tookMs"].every((field) => Number.isSafeInteger(fields[field])) &&
+    ["generation", "attempt", "execution", "startedAt", "tookMs"].every((field) =>
+      Number.isSafeInteger(fields[field]),
+    ) &&
     kind === "task" &&
     typeof command === "string" &&
     typeof name === "string" &&
