@@ -4,6 +4,21 @@
 // through. `home` is the directory with everything that a site knows of itself and of others. `sync` moves records between store, home
 // and carriers. `serve` answers other sites. `work` runs tasks for them.
 
+export {
+  CARRIER_LIMITS,
+  checkPath,
+  checkPrefix,
+  type Carrier,
+  type CarrierFile,
+  type CarrierLimits,
+  type CarrierOptions,
+  type CarrierPorts,
+  type Etag,
+  type GetOptions,
+  type ListOptions,
+  type PutOptions,
+} from "./carriers/carrier.ts";
+export { openCarrier } from "./carriers/open-carrier.ts";
 export { cellOf, joinCell, stateOfCell, type Cell, type CellState } from "./log/cell.ts";
 export { openCheckpoint, parseCheckpoint, signCheckpoint, type Checkpoint } from "./log/checkpoint.ts";
 export {
@@ -16,15 +31,6 @@ export {
   type Content,
   type ContentHead,
 } from "./log/content.ts";
-export {
-  forkEvidence,
-  forkEvidenceText,
-  openForkEvidence,
-  originOfEvidence,
-  type ForkBranch,
-  type ForkEvidence,
-  type SignedCopy,
-} from "./log/fork-evidence.ts";
 export { batchLength, KeyHistory } from "./log/key-history.ts";
 export { linkEnds, linkId, linkText, MAX_LINK_ENDS, parseLink, slotOf, type Link, type LinkRole } from "./log/link.ts";
 export { areForkedHeads, relationOf, type LogCopy, type LogRelation } from "./log/log-relation.ts";
@@ -85,3 +91,12 @@ export {
 export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
 export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
 export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
+export {
+  createFederationHandler,
+  type FederationHandler,
+  type FederationHandlerOptions,
+} from "./serve/federation-handler.ts";
+export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
+export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
+export type { Access, Call, Route } from "./serve/route.ts";
+export type { ServeLimits } from "./serve/serve-limits.ts";

@@ -12,7 +12,9 @@ export {
   type BundleForm,
   type BundleHeader,
   type BundleInput,
+  type LogLine,
   headerLine,
+  logLine,
   MAX_LINE_BYTES,
   parseBundleLine,
   type Part,
@@ -36,6 +38,7 @@ export { earlierGenerations, type NamedById, type NamedRun, namedRunsIn } from "
 export { type Hop, Provenance, type ProvenanceRun } from "./provenance.ts";
 export { type ExportedRun, readExported, readProvenance } from "./read-provenance.ts";
 export { readRun } from "./read-run.ts";
+export { runRecordOf, saltOf, type RunRecordArtifact, type RunRecordOptions } from "./run-record.ts";
 export { firstOrigin, parseVkey, type SigningKey, signingKeyOf, signNote, type VerifyingKey } from "./signing-key.ts";
 export { parseStatement, type Predicate } from "./statement.ts";
 export { type StepKind, type StepRecord, stepText } from "./steps.ts";

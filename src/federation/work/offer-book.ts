@@ -273,11 +273,11 @@ export class OfferBook implements RemoteTasks {
     return { gone };
   }
 
-  /** offer-book.B3. Undefined: the peer holds no offer with this input. */
-  input(peer: string, key: string): string | undefined {
-    for (const share of this.#shares.values())
-      if (share.peer === peer && share.job.input === key) return share.job.call.input;
-    return undefined;
+  /** offer-book.B3 */
+  input(peer: string, key: string): string {
+    for (const { peer: holder, job } of this.#shares.values())
+      if (holder === peer && job.input === key && job.call.input !== undefined) return job.call.input;
+    throw new RepriseError("NOT_ADMITTED", `${peer} holds no offer with the input ${key}.`);
   }
 
   /** A repeated end has the answer of the first. */

@@ -28,6 +28,8 @@ export class RefusedByHome extends Error {
   override readonly name = "RefusedByHome";
 }
 
+/** Timeout, too many requests. */
+const TRY_LATER: ReadonlySet<number> = new Set([408, 429]);
 const MAX_ANSWER = 64 * 1024 * 1024;
 
 export class OfferClient {
@@ -71,10 +73,11 @@ export class OfferClient {
     }
     const answer = parsed(text);
     if (response.status === 200 && isAnswer(answer)) return answer as T;
-    const { code, message } = (answer["error"] ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+    const { code, message } = answer;
     const said = [code, message].filter((one) => typeof one === "string").join(": ");
     const what = `${name} refused ${path} with status ${response.status}${said === "" ? "" : `: ${said}`}.`;
-    if (response.status >= 400 && response.status < 500) throw new RefusedByHome(what);
+    if (response.status >= 400 && response.status < 500 && !TRY_LATER.has(response.status))
+      throw new RefusedByHome(what);
     throw new RepriseError("PEER_UNREACHABLE", what);
   }
 }

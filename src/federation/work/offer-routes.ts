@@ -1,91 +1,70 @@
-// Offer routes: the book over HTTP. The server has found out by the bearer token which peer asks.
+// Offer routes: what a peer may ask the book, as routes of a server. The server has found out by the bearer token which peer asks.
 //
-// offer-routes.H1. A body that is too long, or of another form, is refused before anything happens.
+// offer-routes.H1. A body of another form is refused before anything happens.
 
 import { RepriseError } from "../../base/index.ts";
 import type { OfferBook } from "./offer-book.ts";
 import type { ClaimRequest, EndRequest, InputRequest, RenewRequest } from "./offer.ts";
 
-/** A route beside those of the files: `POST` to exactly this path. */
+/** A request with a JSON body and a JSON answer: `POST` to exactly this path. */
 export interface PeerRoute {
-  readonly method: "POST";
   readonly path: string;
-  /** `peer`: the name of the admitted peer. */
-  handle(request: Request, peer: string): Promise<Response>;
+  /** The longest body. */
+  readonly bodyBytes: number;
+  /** Whether the answer may take long: the peer waits for work. */
+  readonly waits: boolean;
+  /** The answer for this peer. Throws a RepriseError for a request that is refused. */
+  answer(body: unknown, peer: string, signal: AbortSignal): Promise<object>;
 }
 
+const SMALL = 1024 * 1024;
 /** A result has at most 8 MiB, which JSON may escape. */
-const MAX_BODY = 24 * 1024 * 1024;
+const LARGE = 24 * 1024 * 1024;
 const MAX_WAIT_MS = 30_000;
 const MAX_NAMES = 10_000;
 
-/** The routes of `reprise serve` for peers that execute work of this site. */
+/** The routes of a site whose peers execute work for it. */
 export function offerRoutes(book: OfferBook): readonly PeerRoute[] {
   return [
-    route("/offers/claim", checkClaim, (request, peer, signal) => book.claim(peer, request, signal)),
-    route("/offers/renew", checkRenew, (request, peer) => book.renew(peer, request)),
-    route("/offers/end", checkEnd, (request, peer) => book.end(peer, request)),
-    route("/offers/input", checkInput, ({ key }, peer) => {
-      const text = book.input(peer, key);
-      return text === undefined ? undefined : { text };
-    }),
+    route("/offers/claim", SMALL, checkClaim, (request, peer, signal) => book.claim(peer, request, signal)),
+    route("/offers/renew", SMALL, checkRenew, (request, peer) => book.renew(peer, request)),
+    route("/offers/end", LARGE, checkEnd, (request, peer) => book.end(peer, request)),
+    route("/offers/input", SMALL, checkInput, ({ key }, peer) => ({ text: book.input(peer, key) })),
   ];
 }
 
 function route<T>(
   path: string,
+  bodyBytes: number,
   check: (fields: Fields) => T | undefined,
-  call: (request: T, peer: string, signal: AbortSignal) => unknown,
+  call: (request: T, peer: string, signal: AbortSignal) => object | Promise<object>,
 ): PeerRoute {
   return {
-    method: "POST",
     path,
-    async handle(request, peer) {
-      try {
-        const body = check(await readJson(request));
-        if (body === undefined) throw badBody(`it is no request for ${path}`);
-        const answer = await call(body, peer, request.signal);
-        return answer === undefined ? json(404, { error: { code: "NotPublished" } }) : json(200, answer);
-      } catch (error) {
-        if (!(error instanceof RepriseError)) throw error;
-        return json(error.code === "NOT_ADMITTED" ? 403 : 400, { error: { code: error.code, message: error.message } });
-      }
+    bodyBytes,
+    waits: path === "/offers/claim",
+    async answer(body, peer, signal) {
+      const request = typeof body === "object" && body !== null ? check(body as Fields) : undefined;
+      if (request === undefined)
+        throw new RepriseError(
+          "RESULT_REFUSED",
+          `The request of ${peer} to ${path} has another form than this version knows.`,
+        );
+      return call(request, peer, signal);
     },
   };
 }
 
-function json(status: number, value: unknown): Response {
-  return new Response(JSON.stringify(value), { status, headers: { "content-type": "application/json" } });
-}
-
 type Fields = Readonly<Record<string, unknown>>;
-
-async function readJson(request: Request): Promise<Fields> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_BODY) throw badBody(`it has more than ${MAX_BODY} bytes`);
-    chunks.push(chunk);
-  }
-  try {
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-    if (typeof value === "object" && value !== null) return value as Fields;
-  } catch {
-    // Refused below.
-  }
-  throw badBody("it is no JSON object");
-}
-
-function badBody(why: string): RepriseError {
-  return new RepriseError("RESULT_REFUSED", `The body of the request is refused: ${why}.`);
-}
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length <= MAX_NAMES && value.every((one) => typeof one === "string");
+}
+function isTextOrAbsent(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === "string";
 }
 
 function checkClaim({ tasks, free, waitMs = 0 }: Fields): ClaimRequest | undefined {
@@ -110,7 +89,4 @@ function checkEnd({ offer, declined, statement, result, error, retryAfterMs }: F
     ...(error !== undefined && { error }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
-}
-function isTextOrAbsent(value: unknown): value is string | undefined {
-  return value === undefined || typeof value === "string";
 }

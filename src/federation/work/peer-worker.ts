@@ -145,7 +145,7 @@ export class PeerWorker {
     const text = await link.input(key);
     if (valueKey(text) !== key)
       throw new RepriseError(
-        "CONTENT_MISMATCH",
+        "CONTENT_DAMAGED",
         `${link.home.name} sent a value for the key ${key} that has the key ${valueKey(text)}, so the task was not executed.`,
       );
     inputs?.keep(key, text);
