@@ -98,6 +98,7 @@ export class PeerExchange {
         origins: target.pull.flatMap((glob) => [glob, `${glob}/*`]),
         state,
         fill,
+        journals: "all",
         ...(waitMs !== undefined && { waitMs }),
         ...(signal && { signal }),
       });

@@ -10,6 +10,7 @@ import { RepriseError, systemClock, type Clock, type EpochMs } from "../../base/
 import type { Checkpoint } from "../log/checkpoint.ts";
 import type { Content } from "../log/content.ts";
 import type { KeyHistory } from "../log/key-history.ts";
+import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
 import { hexOf, isKey } from "./blobs.ts";
 import { Cells, type FoundCell } from "./cells.ts";
@@ -164,6 +165,19 @@ export class Home {
     return row && this.#parts.origins.firstCheckpointCovering(row, n);
   }
 
+  /** The first visible record of a log that puts this key. */
+  findPut(origin: Origin, key: string): LogRow | undefined {
+    const row = this.#parts.origins.find(origin);
+    if (row === undefined || !isKey(key)) return undefined;
+    return this.#parts.log.findPut(row.number, `a:${key}`, row.size);
+  }
+
+  /** The tree over the stored records of a log: what the next batch continues. */
+  tree(origin: Origin): LogTree {
+    const { cursorPeaks, cursor } = this.#row(origin);
+    return LogTree.of(cursorPeaks, cursor);
+  }
+
   /** Compares the log here with another signed copy, by the hashes of all its records, and quarantines a fork. */
   compareBranch(origin: Origin, checkpoint: Checkpoint, leaves: readonly Buffer[], peer?: string): BranchOutcome {
     return this.#forks.compareBranch(origin, checkpoint, leaves, peer);
@@ -228,6 +242,15 @@ export class Home {
       ...(number === undefined ? [limit] : [number, limit]),
     );
     return rows.map(({ key }) => hexOf(key));
+  }
+
+  /** The numbers of visible records whose contents never came, newest first. */
+  missingRecords(origin: Origin, limit = 100_000): number[] {
+    const number = this.#parts.origins.find(origin)?.number;
+    if (number === undefined) return [];
+    return this.#parts.db
+      .all("select n from wanted where origin = ? order by n desc limit ?", number, limit)
+      .map(({ n }) => Number(n));
   }
 
   /** The keys of the run records of an execution; of its chain alone if one is given. */

@@ -194,6 +194,6 @@ export async function fillContents(
 
 /** The tiles with records whose contents are not here, newest first. */
 function missingTiles(home: Home, origin: Origin): readonly number[] {
-  const tiles = new Set(home.missing(origin).map(({ n }) => Math.floor((n - 1) / TILE_WIDTH)));
-  return [...tiles].toSorted((a, b) => b - a).slice(0, MAX_TILES);
+  const tiles = new Set(home.missingRecords(origin).map((n) => Math.floor((n - 1) / TILE_WIDTH)));
+  return [...tiles].slice(0, MAX_TILES);
 }

@@ -250,15 +250,6 @@ class LogReader {
       journals,
       ...(from !== undefined && { from }),
     };
-    const before = this.#home.origin(this.#origin)!.cursor;
-    const batch = {
-      origin: this.#origin,
-      records,
-      checkpoint,
-      contents,
-      journals,
-      ...(from !== undefined && { from }),
-    };
     const { cursor: before, status } = this.#home.origin(this.#origin)!;
     const wasForked = status === "forked";
     const outcome = this.#home.ingest(batch);
