@@ -9,7 +9,7 @@ import { sha256Hex, systemClock, systemRandom, systemTimers } from "../../../src
 import { openDirectory } from "../../../src/federation/carriers/directory.ts";
 import type { Carrier } from "../../../src/federation/carriers/carrier.ts";
 import { openHome, type Home, type HomeOptions } from "../../../src/federation/home/home.ts";
-import { Sequencer } from "./temporary-sequencer.ts";
+import { Sequencer } from "../../../src/federation/sync/sequencer.ts";
 import { meetOwn, type MetOwn } from "../../../src/federation/sync/meet-own.ts";
 import type { PublicationRule } from "../../../src/federation/sync/publish.ts";
 import { pullFrom, type PulledLog, type PullOptions } from "../../../src/federation/sync/pull.ts";
@@ -113,7 +113,7 @@ export class Site {
   /** Ended runs into the log, and the log into the home. */
   async take(): Promise<TakenOwn> {
     const store = await this.store();
-    await new Sequencer(store, this.key, { keep: true }).run();
+    await new Sequencer({ store, key: this.key, clock: systemClock, keeps: () => true }).run();
     const { archives = false } = this.#options;
     return takeOwn(store, this.home, this.key, { rules: this.rules, state: this.state, archives });
   }
