@@ -31,15 +31,6 @@ export {
   type Content,
   type ContentHead,
 } from "./log/content.ts";
-export {
-  forkEvidence,
-  forkEvidenceText,
-  openForkEvidence,
-  originOfEvidence,
-  type ForkBranch,
-  type ForkEvidence,
-  type SignedCopy,
-} from "./log/fork-evidence.ts";
 export { batchLength, KeyHistory } from "./log/key-history.ts";
 export { linkEnds, linkId, linkText, MAX_LINK_ENDS, parseLink, slotOf, type Link, type LinkRole } from "./log/link.ts";
 export { areForkedHeads, relationOf, type LogCopy, type LogRelation } from "./log/log-relation.ts";
