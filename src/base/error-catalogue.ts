@@ -89,8 +89,8 @@ export const ERROR_CATALOGUE = {
   },
   DRIVER_MISSING: {
     family: "usage",
-    summary: "The package that this database or carrier needs is not installed.",
-    next: "Install the package that the message names: `npm install pg`, `npm install mysql2` or `npm install aws4fetch`.",
+    summary: "The driver package for this database is not installed.",
+    next: "Install the package that the message names: `npm install pg` or `npm install mysql2`.",
   },
   DUPLICATE_DEFINITION: {
     family: "usage",
@@ -443,6 +443,11 @@ export const ERROR_CATALOGUE = {
     summary: "Bytes do not have the key, type, size or SHA-256 that another site says they have.",
     next: "Pull again, from another peer if there is one. `reprise fed conflicts` lists the evidence.",
   },
+  FORKED: {
+    family: "federation",
+    summary: "A log has two branches: its key signed two heads that do not extend each other.",
+    next: "Nothing after the last common record is taken. `reprise fed conflicts` has the evidence; its operator decides which branch holds.",
+  },
   LIMIT_EXCEEDED: {
     family: "federation",
     summary:
@@ -469,10 +474,39 @@ export const ERROR_CATALOGUE = {
     summary: "No key that this site admits signed the checkpoint of a log.",
     next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`. Its operator prints the vkey with `reprise key`.",
   },
+  NOT_PUBLISHED: {
+    family: "federation",
+    summary: "A site does not have what was requested, or does not publish it to this peer.",
+    next: "Ask the operator of that site for a rule in `publish` of its federation settings. `reprise fed status` lists what a peer publishes.",
+  },
+  OUTDATED_CURSOR: {
+    family: "federation",
+    summary:
+      "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
+    next: "Push again: `reprise push <peer>` reads the head of the other site and sends what follows it.",
+  },
   RECORD_INVALID: {
     family: "federation",
     summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
     next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
+  },
+
+  PEER_UNREACHABLE: {
+    family: "federation",
+    summary: "A peer asked another site for work, or returned a result, and got no answer.",
+    next: "Check the address of the other site and that `reprise serve` runs there. The peer repeats the request.",
+  },
+  RESULTS_DIVERGED: {
+    family: "federation",
+    summary:
+      "Two peers executed the same task with the same input and returned different results. Neither was committed.",
+    next: "Compare the two statements with `reprise fed conflicts`, repair the task or the peer, then `reprise retry <id>`.",
+  },
+  RESULT_REFUSED: {
+    family: "federation",
+    summary:
+      "A peer sent the end of a task in a form that the home of the run does not accept, or signed by another key.",
+    next: "Compare the versions of both sites and the vkey that the home has of the peer: `reprise key` prints it there.",
   },
 
   // invariant: the maintainers of Reprise must act

@@ -90,4 +90,39 @@ export {
 } from "./log/tree-proof.ts";
 export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
 export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
-export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
+export type {
+  ExecuteSettings,
+  FederationSettings,
+  MemoTrust,
+  PeerSettings,
+  PublishedPayloads,
+  PublishRule,
+  WorkTargets,
+} from "./settings.ts";
+export type {
+  ArchiveReport,
+  ConflictInfo,
+  EraseReport,
+  ExchangeOptions,
+  Federation,
+  FederationOptions,
+  FederationStatus,
+  GcReport,
+  OriginInfo,
+  PeerInfo,
+  ServedSite,
+  ServeOptions,
+  SnapshotChange,
+  SnapshotInfo,
+  SyncReport,
+} from "./api.ts";
+export { createFederation, openFederation } from "./federation.ts";
+export {
+  createFederationHandler,
+  type FederationHandler,
+  type FederationHandlerOptions,
+} from "./serve/federation-handler.ts";
+export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
+export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
+export type { Access, Call, Route } from "./serve/route.ts";
+export type { ServeLimits } from "./serve/serve-limits.ts";

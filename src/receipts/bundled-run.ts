@@ -29,19 +29,28 @@ export function endOf(status: RunStatus): ClaimEnd {
   return hasEnded(status) ? status : "open";
 }
 
+/** The columns of a run's row that its record has. */
+export type RecordedRow = Pick<
+  BundledRun,
+  "id" | "generation" | "kind" | "definition" | "version" | "status" | "createdAt"
+> & { readonly endedAt?: EpochMs | undefined };
+
 /** What the record of a run is made of. */
 export interface RecordFacts {
-  readonly run: BundledRun;
+  readonly run: RecordedRow;
   readonly head: number;
   readonly chain: string;
   /** 128 bits in hex. */
   readonly nonce: string;
+  /** The run ended before its store was federated. */
+  readonly isAdopted?: boolean;
 }
 
 /** The run record: made of the run's row alone. */
-export function runRecordText({ run, head, chain, nonce }: RecordFacts): string {
+export function runRecordText({ run, head, chain, nonce, isAdopted = false }: RecordFacts): string {
   const { id, generation, kind, definition, version, status, createdAt, endedAt } = run;
   return canonicalJson({
+    ...(isAdopted && { adopted: true }),
     chain,
     end: endOf(status),
     generation,

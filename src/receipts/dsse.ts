@@ -47,3 +47,27 @@ export function checkSignature(envelope: Envelope, statement: string, keys: read
   if (!isExact || !key.verify(pae(envelope.payloadType, statement), bytes)) return { status: "bad_signature", keyid };
   return { status: "trusted", origin: key.origin };
 }
+
+/** An envelope's text, opened; undefined: it is none, or not in its canonical form. */
+export function parseEnvelope(text: string): { readonly envelope: Envelope; readonly statement: string } | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+    if (canonicalJson(value) !== text) return undefined;
+  } catch {
+    return undefined;
+  }
+  const { payload, payloadType, signatures } = (value ?? {}) as Partial<Envelope>;
+  if (typeof payload !== "string" || payloadType !== STATEMENT_TYPE || !Array.isArray(signatures)) return undefined;
+  if (signatures.length > 1 || !signatures.every(isSignature)) return undefined;
+  const bytes = Buffer.from(payload, "base64");
+  const statement = bytes.toString("utf8");
+  // Bytes that are no UTF-8 would be read as U+FFFD, which has another signature.
+  const isExact = bytes.toString("base64") === payload && Buffer.from(statement).equals(bytes);
+  return isExact ? { envelope: value as Envelope, statement } : undefined;
+}
+
+function isSignature(value: unknown): value is Envelope["signatures"][number] {
+  const { keyid, sig } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof keyid === "string" && typeof sig === "string";
+}

@@ -8,36 +8,39 @@ export { bundleFindings, findFork, missingFrom, namedInSection } from "./bundle-
 export { bundledEntries, bundleHistory } from "./bundle-history.ts";
 export {
   artifactLine,
-  headerLine,
-  MAX_LINE_BYTES,
-  parseBundleLine,
-  readBundle,
-  readLines,
   type ArtifactLine,
   type BundleForm,
   type BundleHeader,
   type BundleInput,
+  type LogLine,
+  headerLine,
+  logLine,
+  MAX_LINE_BYTES,
+  parseBundleLine,
   type Part,
+  readBundle,
+  readLines,
 } from "./bundle-lines.ts";
 export { bundleText, isBundleText } from "./bundle-text.ts";
 export { type BundledRun } from "./bundled-run.ts";
-export { checkBundle, type BundleProblem, type BundleReport } from "./check-bundle.ts";
-export { deriveClaim, readSteps, type Claim, claimKey } from "./claim.ts";
-export { envelopeText, STATEMENT_TYPE, type Envelope } from "./dsse.ts";
+export { type BundleProblem, type BundleReport, checkBundle } from "./check-bundle.ts";
+export { type Claim, claimKey, deriveClaim, readSteps } from "./claim.ts";
+export { checkSignature, type Envelope, envelopeText, parseEnvelope, STATEMENT_TYPE } from "./dsse.ts";
 export { exportOpenLineage } from "./export-openlineage.ts";
 export { type ExportContext } from "./export-parts.ts";
 export { exportProv } from "./export-prov.ts";
 export { exportSlsa } from "./export-slsa.ts";
-export { memberOf, readFamily, readGenerations, type FamilyMember } from "./family.ts";
-export { listJournal, storeJournal, type JournalSource } from "./journal-source.ts";
+export { type FamilyMember, memberOf, readFamily, readGenerations } from "./family.ts";
+export { type JournalSource, listJournal, storeJournal } from "./journal-source.ts";
 export { journalLine } from "./journal-tree.ts";
 export { leafHash, MerkleTree, nodeHash } from "./merkle.ts";
-export { earlierGenerations, namedRunsIn, type NamedById, type NamedRun } from "./named-runs.ts";
-export { Provenance, type Hop, type ProvenanceRun } from "./provenance.ts";
-export { readExported, readProvenance, type ExportedRun } from "./read-provenance.ts";
+export { earlierGenerations, type NamedById, type NamedRun, namedRunsIn } from "./named-runs.ts";
+export { type Hop, Provenance, type ProvenanceRun } from "./provenance.ts";
+export { type ExportedRun, readExported, readProvenance } from "./read-provenance.ts";
 export { readRun } from "./read-run.ts";
+export { runRecordOf, saltOf, type RunRecordArtifact, type RunRecordOptions } from "./run-record.ts";
+export { firstOrigin, parseVkey, type SigningKey, signingKeyOf, signNote, type VerifyingKey } from "./signing-key.ts";
 export { parseStatement, type Predicate } from "./statement.ts";
-export { firstOrigin, parseVkey, signingKeyOf, signNote, type SigningKey, type VerifyingKey } from "./signing-key.ts";
-export { stepText, type StepKind, type StepRecord } from "./steps.ts";
-export { verdictOf, worstOf, type Finding, type Verdict, type VerifyLevel } from "./verdict.ts";
-export { writeBundle, type BundleSource } from "./write-bundle.ts";
+export { type StepKind, type StepRecord, stepText } from "./steps.ts";
+export { type Finding, type Verdict, verdictOf, type VerifyLevel, worstOf } from "./verdict.ts";
+export { type BundleSource, writeBundle } from "./write-bundle.ts";

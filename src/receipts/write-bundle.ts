@@ -8,13 +8,14 @@
 import { artifactKey, mediaType, RepriseError, sha256Hex } from "../base/index.ts";
 import { hasEnded, type Runtime } from "../kernel/index.ts";
 import { blindKey, blindText, plainKey } from "./blind.ts";
-import { runRecordKey, runRecordText, type BundledRun } from "./bundled-run.ts";
+import type { BundledRun } from "./bundled-run.ts";
 import { artifactLine, entryLine, headerLine, partLine, PARTS, type BundleForm, type Part } from "./bundle-lines.ts";
 import { ClaimReader, deriveClaim } from "./claim.ts";
 import { envelopeText } from "./dsse.ts";
 import type { JournalSource } from "./journal-source.ts";
 import { journalLine } from "./journal-tree.ts";
 import { leafHash, MerkleTree } from "./merkle.ts";
+import { chainOf, runRecordOf, saltOf } from "./run-record.ts";
 import type { SigningKey } from "./signing-key.ts";
 import { statementText, type Predicate, type TreeHead } from "./statement.ts";
 
@@ -37,12 +38,14 @@ export interface BundleOptions {
   readonly key: SigningKey | undefined;
   /** Name and version of the engine: `reprise/0.2.0`. */
   readonly engine: string;
+  /** The run record says that the run ended before its store was federated. */
+  readonly isAdopted?: boolean | undefined;
 }
 
 export async function* writeBundle(source: BundleSource, options: BundleOptions): AsyncGenerator<string> {
   const { run, journal, head } = source;
-  const { form, key, engine } = options;
-  const salt = form === "blind" ? saltOf(source, key) : undefined;
+  const { form, key, engine, isAdopted } = options;
+  const salt = form === "blind" ? saltOf(source.salt, run, key) : undefined;
   const keyOf = salt === undefined ? plainKey : blindKey(salt);
   const reader = new ClaimReader(run, keyOf);
   const tree = new MerkleTree();
@@ -59,7 +62,7 @@ export async function* writeBundle(source: BundleSource, options: BundleOptions)
     );
   const claim = reader.finish() ?? (await deriveClaim(run, journal, keyOf));
   const header = headerLine(form, run);
-  const record = runRecordText({ run, head, chain: chainOf(source.chain, salt), nonce: nonceOf(source, key) });
+  const record = runRecordOf({ ...run, head, chain: source.chain }, { key, salt, isAdopted });
   const { previous, forked, parts } = source;
   const predicate: Predicate = {
     ...treesOf(parts, salt),
@@ -82,29 +85,11 @@ export async function* writeBundle(source: BundleSource, options: BundleOptions)
   yield header;
   yield envelopeText(statementText(predicate, claim.text, claim.output), key);
   yield artifactLine(artifactKey(mediaType("claim"), claim.text), mediaType("claim"), claim.text);
-  yield artifactLine(runRecordKey(record), mediaType("run"), record);
+  yield artifactLine(record.key, mediaType("run"), record.text);
   for await (const page of journal.pages())
     for (const entry of page) yield form === "full" ? entryLine(entry) : journalLine(entry, salt);
   if (form !== "full") return;
   for (const part of PARTS) for (const text of parts[part] ?? []) yield partLine(part, text);
-}
-
-/** write-bundle.W1 */
-function saltOf({ salt, run }: BundleSource, key: SigningKey | undefined): Buffer {
-  if (salt !== undefined) return Buffer.from(salt, "hex");
-  if (key !== undefined) return key.derive(`salt/${run.generation}/${run.id}`, 16);
-  throw new RepriseError("BAD_OPTIONS", "A blind bundle of a run without a salt needs a signing key: `reprise key`.");
-}
-
-/** write-bundle.W1. Without a key there is no secret to derive it from. */
-function nonceOf({ run, head, chain }: BundleSource, key: SigningKey | undefined): string {
-  const use = `nonce/${run.generation}/${head}/${run.id}`;
-  return key === undefined ? sha256Hex(`${use}/${chain}`).slice(0, 32) : key.derive(use, 16).toString("hex");
-}
-
-/** statement.S2 */
-function chainOf(chain: string, salt: Buffer | undefined): string {
-  return salt === undefined ? chain : blindText(salt, "chain", chain);
 }
 
 function withoutChain<T extends { readonly chain?: string }>(value: T, salt: Buffer | undefined): T {

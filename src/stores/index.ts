@@ -4,6 +4,7 @@
 
 export { mysql } from "./mysql/source.ts";
 export { postgres } from "./postgres/source.ts";
+export { isBusy, storeErrorOf } from "./sqlite/errors.ts";
 export { isServer, shownUrl, sqlitePathOf, storeOf } from "./store-url.ts";
 export { sqlite, type OpenOptions, type StoreSource } from "./store-source.ts";
 export {

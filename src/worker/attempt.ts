@@ -19,6 +19,8 @@ export interface AttemptOptions {
   /** attempts.X1 */
   readonly execution: number;
   readonly timeoutMs: number | undefined;
+  /** Of a step of another site, which made the key. */
+  readonly idempotencyKey?: string;
   readonly timers: Timers;
   /** Called on first use. */
   readonly logger: (runId: string, step: string) => Required<Logger>;
@@ -75,8 +77,8 @@ export class Attempt implements OperationContext {
   }
 
   get idempotencyKey(): string {
-    const { generation, step, epoch } = this.#options;
-    return idempotencyKeyOf(this.runId, generation, stepPath(step, epoch));
+    const { generation, step, epoch, idempotencyKey } = this.#options;
+    return idempotencyKey ?? idempotencyKeyOf(this.runId, generation, stepPath(step, epoch));
   }
 
   get emit(): (stream: string, chunk: unknown) => void {

@@ -25,6 +25,7 @@ import {
 import { entryData } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
 import { answerOf, factsWithMemo, type Memos } from "./memos.ts";
+import { ItemReturned, type RemoteTasks } from "./remote-tasks.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
 
 export interface TaskHost {
@@ -32,6 +33,8 @@ export interface TaskHost {
   readonly timers: Timers;
   readonly workerName: string;
   readonly memos: Memos;
+  /** Set: the function is called at another site. */
+  readonly remote?: RemoteTasks | undefined;
   now(): EpochMs;
   readonly logger: (runId: string, step: string) => Required<Logger>;
   /** The attempt has settled; its slot is free. */
@@ -82,6 +85,7 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     return undefined;
   }
   const policy = policyOf(body, scheduled);
+  const timeoutMs = policy.timeout === undefined ? undefined : toMs(policy.timeout);
   const startedAt = host.now();
   const context = new Attempt({
     runId: item.runId,
@@ -91,12 +95,13 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     name: item.name,
     attempt: item.attempt,
     execution: item.execution,
-    timeoutMs: policy.timeout === undefined ? undefined : toMs(policy.timeout),
+    // remote-tasks.R1
+    timeoutMs: host.remote === undefined ? timeoutMs : undefined,
     timers: host.timers,
     logger: host.logger,
   });
   context.start(
-    () => callTask(host, body, item, scheduled.input, context),
+    () => callTask(host, body, item, scheduled, context, timeoutMs),
     {
       settled: () => host.onSettled(item),
       completed: (value) => complete(host, item, value, factsOf(host, item, startedAt)),
@@ -109,15 +114,21 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
 
 /** The function is not called if the task is pure and its result is known. */
 function callTask(
-  { memos }: TaskHost,
-  { run, pure }: TaskBody,
-  { name }: ClaimedItem,
-  input: unknown,
+  { memos, remote }: TaskHost,
+  { run, pure, label }: TaskBody,
+  item: ClaimedItem,
+  { input, life: epoch = 0 }: TaskScheduledData,
   context: Attempt,
+  timeoutMs: number | undefined,
 ): unknown {
-  if (pure === undefined) return run(context, input);
-  const step = (): PureStep => ({ kind: "task", name, pure, input: input === undefined ? undefined : encode(input) });
-  return memos.recall(step, context, () => run(context, input));
+  const inputText = (): string | undefined => (input === undefined ? undefined : encode(input));
+  const call = (): unknown =>
+    remote === undefined
+      ? run(context, input)
+      : remote.execute({ item, label, input: inputText(), epoch, timeoutMs, context });
+  if (pure === undefined) return call();
+  const step = (): PureStep => ({ kind: "task", name: item.name, pure, input: inputText() });
+  return memos.recall(step, context, call);
 }
 
 /** The facts of an execution that ends now. */
@@ -152,6 +163,9 @@ function fail(
   error: unknown,
   startedAt: EpochMs,
 ): void {
+  // remote-tasks.R2
+  if (error instanceof ItemReturned)
+    return host.onRetry(item, { availableAt: host.now() + error.delayMs, attempt: item.attempt });
   const decision = retryOrFail({ ...item, step: item.item }, retry, error);
   if (!decision.retry) return end(host, item, decision.error, factsOf(host, item, startedAt));
   host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt));

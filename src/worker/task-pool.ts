@@ -6,6 +6,7 @@ import type { Attempt } from "./attempt.ts";
 import type { Registry } from "../process/index.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
 import type { Memos } from "./memos.ts";
+import type { RemoteTasks } from "./remote-tasks.ts";
 import { runTask, type NextAttempt, type TaskHost } from "./run-task.ts";
 
 export interface TaskPoolHost {
@@ -15,6 +16,7 @@ export interface TaskPoolHost {
   readonly registry: Registry;
   readonly workerName: string;
   readonly memos: Memos;
+  readonly remote?: RemoteTasks | undefined;
   now(): EpochMs;
   logger(runId: string, step: string): Required<Logger>;
   onEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void;
@@ -61,6 +63,7 @@ export class TaskPool {
       timers: host.timers,
       workerName: host.workerName,
       memos: host.memos,
+      remote: host.remote,
       now: () => host.now(),
       logger: (runId, step) => host.logger(runId, step),
       limits: host.limits,

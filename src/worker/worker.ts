@@ -116,6 +116,7 @@ export class Worker {
       wrote: (write, outcome) => {
         this.#meter.note(write, outcome);
         this.#failures.onWrote(write, outcome);
+        options.remote?.wrote(write, outcome);
       },
       failed: (_runs, writes, error) => this.#onFailed(writes, error),
       transact: (run) => this.#transactions.next(run),
@@ -124,9 +125,10 @@ export class Worker {
       beforeFlush: () => this.#claimer.claim(),
     });
     this.#drain = new Drain({ timers, pump: this.pump, slots: this.#slots, runs: () => this.#runs });
-    const memos = new Memos({ store, timers, runtime: options.runtime, ...this.#log.ofMemos() });
+    const memos = new Memos({ store, timers, foreign: options.foreignMemos, runtime: options.runtime, ...this.#log.ofMemos() });
     this.#tasks = new TaskPool({
       memos,
+      remote: options.remote,
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       timers,
       slots: this.#slots,

@@ -1,9 +1,10 @@
 // Pack: the small contents of the records of a tile, in one file.
 //
-// pack.L1. A line per content of at most 32 KiB: {b|s, h, k, t, z}. `s` is the text of bytes that are UTF-8, `b` is base64 of others.
+// pack.L1. A line per content: {b|s, h, k, t, z}. `s` is the text of bytes that are UTF-8, `b` is base64 of others. Of a content above
+//   32 KiB the line is {h, k, t, z} alone: its bytes are in a file of their own (`artifactPath`).
 // pack.L2. Every line is canonical and checked against its key (content.B1). One that does not fit refuses the pack.
 
-import { canonicalJson, invariant, RepriseError } from "../../base/index.ts";
+import { canonicalJson, RepriseError } from "../../base/index.ts";
 import { checkContent, contentHead, isContentHead, type Content, type ContentHead } from "./content.ts";
 
 /** pack.L1 */
@@ -15,7 +16,7 @@ export function packText(contents: readonly Content[]): string {
 }
 
 function packLine(content: Content): string {
-  invariant(content.bytes.length <= MAX_PACKED_BYTES, "pack.L1: a pack holds small contents only");
+  if (content.bytes.length > MAX_PACKED_BYTES) return canonicalJson(contentHead(content));
   const text = findText(content.bytes);
   const body = text === undefined ? { b: Buffer.from(content.bytes).toString("base64") } : { s: text };
   return canonicalJson({ ...body, ...contentHead(content) });
@@ -29,8 +30,13 @@ function findText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** pack.L2. The contents of a pack. */
+/** pack.L2. The contents in a pack. */
 export function parsePack(text: string): Content[] {
+  return parsePackLines(text).filter((line) => "bytes" in line);
+}
+
+/** pack.L2. The contents in a pack, and the heads of those that are in files of their own. */
+export function parsePackLines(text: string): (Content | ContentHead)[] {
   if (text === "") return [];
   if (!text.endsWith("\n")) throw damaged(text.split("\n").length, "is cut off");
   return text
@@ -39,14 +45,19 @@ export function parsePack(text: string): Content[] {
     .map((line, i) => parseLine(line, i + 1));
 }
 
-function parseLine(line: string, number: number): Content {
+function parseLine(line: string, number: number): Content | ContentHead {
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
     throw damaged(number, "is not JSON");
   }
-  if (!isContentHead(value) || value.z > MAX_PACKED_BYTES) throw damaged(number, "is no content of at most 32 KiB");
+  if (!isContentHead(value)) throw damaged(number, "is no content");
+  if (value.z > MAX_PACKED_BYTES) {
+    if (Object.keys(value).length !== 4 || canonicalJson(value) !== line)
+      throw damaged(number, "is of a content above 32 KiB, and is not its canonical head");
+    return value;
+  }
   const { b, s } = value as ContentHead & { readonly b?: unknown; readonly s?: unknown };
   const bytes = typeof s === "string" ? Buffer.from(s) : typeof b === "string" ? Buffer.from(b, "base64") : undefined;
   if (bytes === undefined) throw damaged(number, "has neither text nor base64");

@@ -83,14 +83,14 @@ export class RequestHandler {
 
   /** handler.H2, route.R1 */
   #checkAccess(access: Access, peer: PeerAccess | undefined, origin: string | undefined): void {
-    if (access === "anyone") return;
+    if (access === "anyone" || (access === "visitor" && this.#options.isPublic)) return;
     if (access === "reader") {
       if (mayRead(peer, origin ?? "", this.#options.isPublic)) return;
       if (peer === undefined) throw tokenMissing();
       throw notPublished(`There is no log ${origin ?? ""} here.`);
     }
     if (peer === undefined) throw tokenMissing();
-    if (access === "peer" || (access === "pusher" && peer.push)) return;
+    if (access === "peer" || access === "visitor" || (access === "pusher" && peer.push)) return;
     if (access.startsWith("grant:") && peer.grants.includes(access.slice("grant:".length))) return;
     const what = access === "pusher" ? "push to this site" : `do this: it needs the grant ${access.slice(6)}`;
     throw new RepriseError(

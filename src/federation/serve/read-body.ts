@@ -85,7 +85,7 @@ async function readAll(request: Request, limit: BodyLimit, options: BodyOptions)
 async function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   { timers, limits }: BodyOptions,
-): Promise<ReadableStreamReadResult<Uint8Array>> {
+): ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]> {
   let cancel: (() => void) | undefined;
   const idle = new Promise<never>((_resolve, reject) => {
     cancel = timers.set(limits.idleMs, () =>

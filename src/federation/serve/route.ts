@@ -9,10 +9,10 @@ import type { BodyLimit } from "./read-body.ts";
 export type Method = "GET" | "PUT" | "POST";
 
 /**
- * Who may use a route. `anyone`: no token needed. `reader`: who may read the origin in the path. `pusher`: a peer that may push.
- * `peer`: every peer with a token. A text after `grant:`: a peer with that grant.
+ * Who may use a route. `anyone`: no token needed. `visitor`: every peer, and without a token if the site is public. `reader`: a visitor who
+ * may read the origin in the path. `pusher`: a peer that may push. `peer`: every peer. `grant:…`: a peer with that grant.
  */
-export type Access = "anyone" | "reader" | "pusher" | "peer" | `grant:${string}`;
+export type Access = "anyone" | "visitor" | "reader" | "pusher" | "peer" | `grant:${string}`;
 
 /** What a handler gets. */
 export interface Call {

@@ -8,8 +8,10 @@ const MIB = 1_024 * KIB;
 export interface ServeLimits {
   /** Bytes of one record of a log. */
   readonly recordBytes: number;
-  /** Bytes of one content or journal. */
+  /** Bytes of one content. */
   readonly artifactBytes: number;
+  /** Bytes of one journal. */
+  readonly journalBytes: number;
   /** Ends of a link, on each side. */
   readonly linkEnds: number;
   /** Bytes of one pack. */
@@ -43,6 +45,7 @@ export interface ServeLimits {
 export const DEFAULT_LIMITS: ServeLimits = {
   recordBytes: 64 * KIB - 1,
   artifactBytes: 16 * MIB,
+  journalBytes: 32 * MIB,
   linkEnds: 1_024,
   packBytes: 16 * MIB,
   depth: 256,

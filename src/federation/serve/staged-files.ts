@@ -35,7 +35,10 @@ export function openServeDatabase(dir: string): DatabaseSync {
   const path = join(dir, FILE);
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
-  const db = new DatabaseSync(path);
+  return prepareServeDatabase(new DatabaseSync(path));
+}
+
+export function prepareServeDatabase(db: DatabaseSync): DatabaseSync {
   db.exec(SCHEMA);
   return db;
 }
@@ -45,6 +48,7 @@ export class StagedFiles {
   readonly #clock: Clock;
   readonly #db: DatabaseSync;
   readonly #insert: StatementSync;
+  readonly #drop: StatementSync;
   readonly #read: StatementSync;
   readonly #list: StatementSync;
   readonly #used: StatementSync;
@@ -58,6 +62,7 @@ export class StagedFiles {
     this.#insert = db.prepare(
       "insert into staged (peer, origin, path, size, at, bytes) values (?, ?, ?, ?, ?, ?) on conflict do nothing",
     );
+    this.#drop = db.prepare("delete from staged where peer = ? and origin = ? and path = ?");
     this.#read = db.prepare("select bytes from staged where peer = ? and origin = ? and path = ?");
     this.#list = db.prepare("select path from staged where peer = ? and origin = ? order by path");
     this.#used = db.prepare("select count(*) as files, coalesce(sum(size), 0) as bytes from staged where peer = ?");
@@ -66,8 +71,9 @@ export class StagedFiles {
   }
 
   /** Stages a file. False: a file is there already. Refuses what exceeds the peer's space (staged-files.S2). */
-  put({ peer, origin, path }: StagedPlace, bytes: Uint8Array): boolean {
+  put({ peer, origin, path }: StagedPlace, bytes: Uint8Array, replace = false): boolean {
     const now = this.#clock.now();
+    if (replace) this.#drop.run(peer, origin, path);
     this.#expire.run(peer, now - this.#limits.stagedMs);
     const used = this.#used.get(peer) as { files: number; bytes: number };
     if (used.bytes + bytes.length > this.#limits.stagedBytes)

@@ -7,6 +7,7 @@ import type { Carrier } from "../carriers/carrier.ts";
 import type { Home } from "../home/home.ts";
 import { leafHash, MerkleTree, nodeHash } from "../../receipts/index.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
+import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
 import { TileStack } from "../log/tile-stack.ts";
 import { decodeTile, encodeEntries, TILE_WIDTH, tilePath } from "../log/tiles.ts";
@@ -78,6 +79,15 @@ export function edgeFromRecords(home: Home, origin: Origin, size: number): TileS
   const edge = new TileStack();
   for (const { rec } of readRecords(home, origin, 0, size)) edge.push(leafHash(rec));
   return edge;
+}
+
+/** The root over the first `size` records. */
+export function rootAt(home: Home, origin: Origin, size: number): Buffer {
+  return LogTree.ofTexts(recordTexts(home, origin, size)).root();
+}
+
+function* recordTexts(home: Home, origin: Origin, size: number): Generator<string> {
+  for (const { rec } of readRecords(home, origin, 0, size)) yield rec;
 }
 
 /** The partial tiles that a carrier has at this size, by level; undefined: one is missing or damaged. */

@@ -5,7 +5,7 @@
 
 import { ENGINE_NAME, mediaType, RepriseError } from "../../base/index.ts";
 import type { RunRecord, Store } from "../../kernel/index.ts";
-import { parseBundleLine, readRun, writeBundle, type SigningKey } from "../../receipts/index.ts";
+import { parseBundleLine, readRun, runRecordOf, saltOf, writeBundle, type SigningKey } from "../../receipts/index.ts";
 import { STATEMENT_TYPE } from "../home/facts.ts";
 import { contentOf, type Content } from "../log/content.ts";
 import { journalFile } from "./journal-file.ts";
@@ -24,19 +24,22 @@ export async function publishedForm(store: Store): Promise<PublishedForm> {
   return (await store.info()).codecs.length > 0 ? "blind" : "full";
 }
 
-/** published-run.R1 */
+/** published-run.R1. `runKey`: the key of the run record in the log, which says whether the run was adopted. */
 export async function publishedContents(
   store: Store,
   record: RunRecord,
   key: SigningKey,
   form: PublishedForm,
+  runKey?: string,
 ): Promise<PublishedContents> {
   const source = await readRun(store, record);
+  const salt = form === "blind" ? saltOf(source.salt, record, key) : undefined;
+  const isAdopted = runRecordOf(record, { key, salt, isAdopted: true }).key === runKey;
   const lines: string[] = [];
   const artifacts: Content[] = [];
   let statement: string | undefined;
   let number = 0;
-  for await (const line of writeBundle(source, { form, key, engine: ENGINE_NAME })) {
+  for await (const line of writeBundle(source, { form, key, engine: ENGINE_NAME, isAdopted })) {
     number += 1;
     if (number > 4 || number === 1) lines.push(line);
     else {

@@ -1,6 +1,7 @@
 // Scratch: a temporary database beside the store's own, for the conformance tests.
 
 import { systemTimers } from "../../base/index.ts";
+import { FEDERATED_KEY } from "../../kernel/index.ts";
 import { ConnectionError } from "../remote/backend.ts";
 import { withEachHost } from "../remote/hosts.ts";
 import { EMPTIABLE } from "../rows/tables.ts";
@@ -21,9 +22,11 @@ export async function mysqlScratch(url: string, name: string): Promise<ServerScr
       const [found] = await driver.run([
         `select 1 from information_schema.tables where table_schema = '${name}' and table_name = 'reprise_runs'`,
       ]);
-      const ours =
-        found!.rows.length === 0 ? [] : EMPTIABLE.map((table) => `delete from \`${name}\`.\`reprise_${table}\``);
-      await driver.run([...ours, `delete from \`${name}\`.notes`]);
+      const ours = [
+        ...EMPTIABLE.map((table) => `delete from \`${name}\`.\`reprise_${table}\``),
+        `delete from \`${name}\`.\`reprise_meta\` where \`key\` = '${FEDERATED_KEY}'`,
+      ];
+      await driver.run([...(found!.rows.length === 0 ? [] : ours), `delete from \`${name}\`.notes`]);
     },
     async drop() {
       await driver.run([`drop database if exists \`${name}\``]);

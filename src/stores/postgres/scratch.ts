@@ -1,6 +1,7 @@
 // Scratch: a temporary schema beside the store's own, for the conformance tests.
 
 import type { Client } from "pg";
+import { FEDERATED_KEY } from "../../kernel/index.ts";
 import { withEachHost } from "../remote/hosts.ts";
 import { ConnectionError } from "../remote/backend.ts";
 import { EMPTIABLE } from "../rows/tables.ts";
@@ -18,8 +19,10 @@ export async function postgresScratch(url: string, name: string): Promise<Server
     url: withEachHost(scratchUrl, (each) => each.searchParams.set("options", `-c search_path=${users}`)),
     async clear() {
       const { rows } = await client.query("select 1 from pg_namespace where nspname = $1", [name]);
-      if (rows.length > 0)
+      if (rows.length > 0) {
         await client.query(`truncate ${EMPTIABLE.map((table) => `"${name}"."${table}"`).join(", ")}`);
+        await client.query(`delete from "${name}".meta where key = $1`, [FEDERATED_KEY]);
+      }
       await client.query(`drop table if exists "${users}".notes`);
     },
     async drop() {

@@ -316,7 +316,7 @@ export const RUN_TABLES = (Object.keys(TABLES) as TableName[]).filter(
   (table): table is RunTable => keyColumns(table)[0] === "run",
 );
 
-/** All tables but `meta`, which identifies the database: with these empty it is as new. */
+/** All tables but `meta`, which identifies the database: with these empty it is as new, but federated if it was. */
 export const EMPTIABLE = (Object.keys(TABLES) as TableName[]).filter((table) => table !== "meta");
 
 const OWN: ReadonlySet<string> = new Set<TableName>(["meta", "counters", "writers"]);

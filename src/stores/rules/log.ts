@@ -91,7 +91,8 @@ export function readRuns(rows: Rows, runs: readonly RunNumber[]): readonly (RunR
 
 const RECORD = ["n", "rec", "run", "head"] as const;
 const SIZE = ["n"] as const;
-const LAST = { backwards: true } as const;
+/** With a bound, every database walks the primary key. */
+const LAST = { after: 0, backwards: true } as const;
 
 export function readLog(rows: Rows, after: number, limit: number): readonly LogRow[] {
   return rows

@@ -1,0 +1,92 @@
+// Erasure: bytes that must go for good.
+//
+// erasure.E1. The state of a cell is `erased` when one record says so, whoever wrote it: that depends on no trust. The bytes go when the
+//   record is by an origin that put the cell, by this site, or by an origin with the grant `erase`. Otherwise a conflict names it.
+// erasure.E2. federation.db says first that a key is erased, then the bytes go from their shard. From the first on no reader gets them
+//   and no writer brings them back; a process that was killed in between is continued by the next.
+
+import type { Cell } from "../log/cell.ts";
+import type { LogRecord } from "../log/record.ts";
+import { cellBlob, hexOf, keyBlob } from "./blobs.ts";
+import type { Conflicts } from "./conflicts.ts";
+import type { Contents } from "./contents.ts";
+import type { HomeDatabase } from "./home-database.ts";
+import type { Bounds, LogTable } from "./log-table.ts";
+import type { Origins } from "./origins.ts";
+import { dropRelations } from "./relations.ts";
+
+export class Erasure {
+  readonly #db: HomeDatabase;
+  readonly #origins: Origins;
+  readonly #log: LogTable;
+  readonly #contents: Contents;
+  readonly #conflicts: Conflicts;
+
+  constructor(db: HomeDatabase, origins: Origins, log: LogTable, contents: Contents, conflicts: Conflicts) {
+    this.#db = db;
+    this.#origins = origins;
+    this.#log = log;
+    this.#contents = contents;
+    this.#conflicts = conflicts;
+  }
+
+  isErased(key: string): boolean {
+    return this.#db.get("select 1 from erased where key = ?", keyBlob(key)) !== undefined;
+  }
+
+  /** Those of the keys that are erased. */
+  erasedOf(keys: Iterable<string>): Set<string> {
+    if (this.#db.get("select 1 from erased limit 1") === undefined) return new Set();
+    return new Set([...keys].filter((key) => this.isErased(key)));
+  }
+
+  /** Within the transaction that makes these cells what they are. */
+  mark(cells: Iterable<readonly [id: string, cell: Cell]>, bounds: () => Bounds): void {
+    let visible: Bounds | undefined;
+    for (const [id, { erased }] of cells) {
+      if (!erased) continue;
+      visible ??= bounds();
+      const records = this.#log.ofCell(cellBlob(id), visible);
+      if (this.#isAllowed(records)) for (const key of keysOf(id, records)) this.#mark(key);
+      else
+        this.#conflicts.add({
+          kind: "erase",
+          cell: id,
+          evidence: { records: records.filter(({ op }) => op === "erase").map(({ o, n }) => ({ n, o })) },
+        });
+    }
+  }
+
+  /** erasure.E1 */
+  #isAllowed(records: readonly LogRecord[]): boolean {
+    const writers = new Set(records.filter(({ op }) => op === "put").map(({ o }) => o));
+    return records.some(({ op, o }) => {
+      if (op !== "erase") return false;
+      if (writers.has(o)) return true;
+      const row = this.#origins.find(o);
+      return row !== undefined && (row.own || row.grants.includes("erase"));
+    });
+  }
+
+  #mark(key: string): void {
+    this.#db.run("insert or ignore into erased (key, done) values (?, 0)", keyBlob(key));
+    this.#db.run("delete from wanted where key = ?", keyBlob(key));
+  }
+
+  /** erasure.E2. Returns how many bytes went. */
+  finish(): number {
+    let bytes = 0;
+    for (const { key } of this.#db.all("select key from erased where done = 0")) {
+      bytes += this.#contents.drop(hexOf(key), "erased");
+      dropRelations(this.#db, hexOf(key));
+      this.#db.run("update erased set done = 1 where key = ?", key as Uint8Array);
+    }
+    return bytes;
+  }
+}
+
+/** Of an artifact its key, which may also be the root of a journal; of a slot every link that was put into it. */
+function keysOf(id: string, records: readonly LogRecord[]): Set<string> {
+  if (id.startsWith("a:")) return new Set([id.slice(2)]);
+  return new Set(records.flatMap(({ k }) => k ?? []));
+}

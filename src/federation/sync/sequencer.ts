@@ -1,0 +1,140 @@
+// Sequencer: brings the ends of runs into the log of their store.
+//
+// sequencer.Q1. Any number of processes with the key may run one. A batch is appended only to the log whose end its author read, and only
+//   for ends that are still noted (log.L3); otherwise it begins again. A kill loses nothing: the runs are still noted.
+// sequencer.Q2. A run record is made of the run's row and the key alone: every sequencer makes the same one.
+// sequencer.Q3. The runs of a batch are in the order of their ends.
+// sequencer.Q4. A log has one author: with a key of another site nothing is appended. A copy of a store without its key is another site,
+//   and begins another log.
+// sequencer.Q5. A sweep looks for ends that no commit noted (log.L5): with the first call, a minute later, when every live process knows
+//   that the store is federated, and then every hour.
+// sequencer.Q6. Heads of other logs ride on the next record, once (F-11): the sequencer never writes a record for them alone.
+
+import { RepriseError, type Clock } from "../../base/index.ts";
+import { decodeData, type EndedRun, type RunRecord, type Store } from "../../kernel/index.ts";
+import { runRecordOf, saltOf, type SigningKey } from "../../receipts/index.ts";
+import { firstEpoch } from "../log/origin.ts";
+import { appendRecords, readOwnEnd, type NewRecord, type OwnEnd, type Seen } from "./own-log.ts";
+import { publishedForm, type PublishedForm } from "./published-run.ts";
+
+export interface SequencerOptions {
+  readonly store: Store;
+  readonly key: SigningKey;
+  readonly clock: Clock;
+  /** Whether a run is pinned, so that it is kept until it is published or archived. Default: none is. */
+  readonly keeps?: ((record: RunRecord) => boolean) | undefined;
+  /** The heads of other logs that this site has. Default: none. */
+  readonly seen?: (() => Seen) | undefined;
+}
+
+export interface Sequenced {
+  /** How many ends were appended. */
+  readonly sequenced: number;
+  /** How many of all ends a sweep has found. */
+  readonly found: number;
+}
+
+/** Runs per write. */
+const BATCH = 256;
+/** Runs per page of a sweep. */
+const PAGE = 500;
+/** Of batches that others were faster with, one after the other. */
+const ATTEMPTS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+export class Sequencer {
+  readonly #store: Store;
+  readonly #key: SigningKey;
+  readonly #clock: Clock;
+  readonly #keeps: (record: RunRecord) => boolean;
+  readonly #seen: () => Seen;
+  #form: PublishedForm | undefined;
+  /** When the next sweep is due, by the monotonic clock. */
+  #sweepAt = Number.NEGATIVE_INFINITY;
+  #sweeps = 0;
+  /** sequencer.Q6. The heads that this process has written. */
+  readonly #told = new Map<string, number>();
+
+  constructor({ store, key, clock, keeps = () => false, seen = () => ({}) }: SequencerOptions) {
+    this.#store = store;
+    this.#key = key;
+    this.#clock = clock;
+    this.#keeps = keeps;
+    this.#seen = seen;
+  }
+
+  /** Appends the records of all noted runs; before that, sweeps if a sweep is due. */
+  async run(signal?: AbortSignal): Promise<Sequenced> {
+    const found = this.#clock.monotonic() < this.#sweepAt ? 0 : await this.sweep(signal);
+    let sequenced = 0;
+    for (let attempt = 0; attempt < ATTEMPTS;) {
+      signal?.throwIfAborted();
+      const end = await this.#readEnd();
+      const ended = await this.#store.listEnded(BATCH);
+      if (ended.length === 0) return { sequenced, found };
+      const isAppended = await this.#append(end, ended);
+      attempt = isAppended ? 0 : attempt + 1;
+      if (isAppended) sequenced += ended.length;
+    }
+    throw new RepriseError("STORE_BUSY", "Other processes append to the log all the time. Try again later.");
+  }
+
+  /** sequencer.Q5. Notes the runs that ended without a note; returns how many. */
+  async sweep(signal?: AbortSignal): Promise<number> {
+    let found = 0;
+    for (let after: number | undefined = 0; after !== undefined;) {
+      signal?.throwIfAborted();
+      const page = await this.#store.noteEnded(after, PAGE);
+      found += page.noted;
+      after = page.next;
+    }
+    this.#sweepAt = this.#clock.monotonic() + (this.#sweeps === 0 ? MINUTE_MS : HOUR_MS);
+    this.#sweeps += 1;
+    return found;
+  }
+
+  /** sequencer.Q4 */
+  async #readEnd(): Promise<OwnEnd> {
+    const end = await readOwnEnd(this.#store, this.#key);
+    if (firstEpoch(end.origin) === firstEpoch(this.#key.origin)) return end;
+    throw new RepriseError(
+      "NOT_ADMITTED",
+      `The log of this store belongs to ${end.origin}, and the key here is that of ${this.#key.origin}. Use the key file of that site, \`<home>/key\`, or a store of your own.`,
+      { details: { origin: end.origin, key: this.#key.id } },
+    );
+  }
+
+  async #append(end: OwnEnd, ended: readonly EndedRun[]): Promise<boolean> {
+    const records: NewRecord[] = [];
+    for (const one of ended) {
+      const { run, head } = one.record;
+      records.push({ body: { op: "put", k: await this.#recordKey(one) }, run, head });
+    }
+    const done = ended.map(({ record }) => ({ run: record.run, head: record.head, keep: this.#keeps(record) }));
+    const seen = this.#news();
+    const appended = await appendRecords(this.#store, end, records, seen, done);
+    if (appended === undefined) return false;
+    for (const [origin, { n }] of Object.entries(seen)) this.#told.set(origin, n);
+    return true;
+  }
+
+  /** sequencer.Q2 */
+  async #recordKey({ record, adopted }: EndedRun): Promise<string> {
+    this.#form ??= await publishedForm(this.#store);
+    const salt = this.#form === "blind" ? await this.#saltOf(record) : undefined;
+    return runRecordOf(record, { key: this.#key, salt, isAdopted: adopted }).key;
+  }
+
+  async #saltOf(record: RunRecord): Promise<Buffer> {
+    const [first] = await this.#store.readJournal(record.run, 0, 1);
+    const { salt } = first === undefined ? {} : decodeData("RunStarted", first.data);
+    return saltOf(salt, record, this.#key);
+  }
+
+  /** sequencer.Q6 */
+  #news(): Seen {
+    const heads = Object.entries(this.#seen()).filter(([origin, { n }]) => n > (this.#told.get(origin) ?? 0));
+    return Object.fromEntries(heads);
+  }
+}

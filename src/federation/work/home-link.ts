@@ -1,0 +1,197 @@
+// HomeLink: the connection of a peer's worker with one home: polls for offers, renews them and posts their ends.
+//
+// home-link.L1. One poll waits at the home at a time, and none while the worker has no room.
+// home-link.L2. All offers are renewed by one request, three times per lease of the home.
+// home-link.L3. An end is posted until the home answers it; a refusal is an answer.
+
+import { systemRandom, type Clock, type Timers } from "../../base/index.ts";
+import { RefusedByHome, type OfferClient, type WorkHome } from "./offer-client.ts";
+import type { EndAnswer, EndRequest, Offer } from "./offer.ts";
+
+export interface HomeLinkHost {
+  readonly client: OfferClient;
+  readonly tasks: readonly string[];
+  readonly clock: Clock;
+  readonly timers: Timers;
+  free(): number;
+  execute(offer: Offer, link: HomeLink): Promise<void>;
+  report(error: unknown): void;
+}
+
+const WAIT_MS = 20_000;
+const RENEWALS_PER_LEASE = 3;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+const FETCHES = 3;
+
+export class HomeLink {
+  readonly #host: HomeLinkHost;
+  readonly #stopping = new AbortController();
+  /** Offers that the home has not answered the end of. */
+  readonly #held = new Map<string, { onGone: (() => void) | undefined; isEnding: boolean }>();
+  readonly #executing = new Set<Promise<void>>();
+  #polling: Promise<void> = Promise.resolve();
+  #onFreed: (() => void) | undefined;
+  #leaseMs = 0;
+  #cancelRenewal: (() => void) | undefined;
+
+  constructor(host: HomeLinkHost) {
+    this.#host = host;
+  }
+
+  get home(): WorkHome {
+    return this.#host.client.home;
+  }
+
+  start(): void {
+    this.#polling = this.#poll();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#cancelRenewal?.();
+    this.#onFreed?.();
+    this.#gone([...this.#held.keys()]);
+    await this.#polling;
+    await Promise.all(this.#executing);
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  async #poll(): Promise<void> {
+    let failures = 0;
+    while (!this.#isStopped) {
+      const free = this.#host.free();
+      if (free === 0) {
+        await new Promise<void>((resolve) => (this.#onFreed = resolve));
+        continue;
+      }
+      try {
+        const request = { tasks: this.#host.tasks, free, waitMs: WAIT_MS };
+        const { offers, gone, leaseMs } = await this.#host.client.claim(request, this.#stopping.signal);
+        failures = 0;
+        this.#leaseMs = leaseMs;
+        for (const offer of offers) this.#take(offer);
+        this.#gone(gone);
+      } catch (error) {
+        if (this.#isStopped) return;
+        this.#host.report(error);
+        await this.#pause((failures += 1));
+      }
+    }
+  }
+
+  #take(offer: Offer): void {
+    this.#held.set(offer.offer, { onGone: undefined, isEnding: false });
+    this.#scheduleRenewal();
+    const executing = this.#host.execute(offer, this).finally(() => {
+      this.#held.delete(offer.offer);
+      this.#executing.delete(executing);
+    });
+    this.#executing.add(executing);
+  }
+
+  /** The worker has room again. */
+  onFreed(): void {
+    this.#onFreed?.();
+    this.#onFreed = undefined;
+  }
+
+  holds(offer: string): boolean {
+    return this.#held.has(offer);
+  }
+
+  /** Calls `listener` when nobody waits for the offer any more. */
+  onGone(offer: string, listener: () => void): void {
+    const held = this.#held.get(offer);
+    if (held === undefined) listener();
+    else held.onGone = listener;
+  }
+
+  #gone(offers: readonly string[]): void {
+    for (const offer of offers) {
+      const held = this.#held.get(offer);
+      // peer-worker.P3. A function that has ended has a statement for the home, even if it comes too late.
+      if (held === undefined || (held.isEnding && !this.#isStopped)) continue;
+      this.#held.delete(offer);
+      held.onGone?.();
+    }
+  }
+
+  // ── home-link.L2 ──
+
+  #scheduleRenewal(): void {
+    if (this.#cancelRenewal !== undefined || this.#isStopped || this.#held.size === 0) return;
+    this.#cancelRenewal = this.#host.timers.set(
+      Math.floor(this.#leaseMs / RENEWALS_PER_LEASE),
+      () => {
+        this.#renew()
+          .catch((error: unknown) => this.#isStopped || this.#host.report(error))
+          .finally(() => {
+            this.#cancelRenewal = undefined;
+            this.#scheduleRenewal();
+          });
+      },
+      { ref: false },
+    );
+  }
+
+  async #renew(): Promise<void> {
+    const offers = [...this.#held.keys()];
+    if (offers.length === 0) return;
+    const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(this.#leaseMs)]);
+    const { gone } = await this.#host.client.renew({ offers, free: this.#host.free() }, signal);
+    this.#gone(gone);
+  }
+
+  // ── ends and inputs ──
+
+  /** home-link.L3 */
+  async end(request: EndRequest): Promise<void> {
+    const held = this.#held.get(request.offer);
+    if (held !== undefined) held.isEnding = true;
+    for (let failures = 0; !this.#isStopped;) {
+      try {
+        const answer: EndAnswer = await this.#host.client.end(request, this.#stopping.signal);
+        if (answer.status !== "late") return;
+        return;
+      } catch (error) {
+        if (this.#isStopped) return;
+        this.#host.report(error);
+        if (error instanceof RefusedByHome) return;
+        await this.#pause((failures += 1));
+      }
+    }
+  }
+
+  /** The text of an input, as the home sends it. */
+  async input(key: string): Promise<string> {
+    for (let failures = 0; ;) {
+      try {
+        return (await this.#host.client.input({ key }, this.#stopping.signal)).text;
+      } catch (error) {
+        failures += 1;
+        if (this.#isStopped || error instanceof RefusedByHome || failures === FETCHES) throw error;
+        await this.#pause(failures);
+      }
+    }
+  }
+
+  /** Longer after each failure, and not the same for all peers. */
+  #pause(failures: number): Promise<void> {
+    const ms =
+      Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures) * (0.5 + (systemRandom.bytes(1)[0] ?? 0) / 512);
+    return new Promise((resolve) => {
+      const { signal } = this.#stopping;
+      const wake = (): void => {
+        cancel();
+        signal.removeEventListener("abort", wake);
+        resolve();
+      };
+      const cancel = this.#host.timers.set(ms, wake, { ref: false });
+      signal.addEventListener("abort", wake, { once: true });
+    });
+  }
+}

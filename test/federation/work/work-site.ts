@@ -1,0 +1,190 @@
+// Sites of the tests about work at another site: a home with an engine, a federation worker and a server, and peers.
+
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createEngine, RepriseError, type AnyTask, type Definition } from "reprise";
+import {
+  sha256Hex,
+  systemClock,
+  systemRandom,
+  systemTimers,
+  type Clock,
+  type Timers,
+} from "../../../src/base/index.ts";
+import { FederationWorker, type StepKeeper } from "../../../src/federation/work/federation-worker.ts";
+import type { DivergentStep, WorkTarget } from "../../../src/federation/work/offer-book.ts";
+import { offerRoutes, type PeerRoute } from "../../../src/federation/work/offer-routes.ts";
+import { PeerWorker, type InputCache } from "../../../src/federation/work/peer-worker.ts";
+import type { ExecutedStep } from "../../../src/federation/work/step-statement.ts";
+import { runtimeText } from "../../../src/engine/index.ts";
+import { signingKeyOf, type SigningKey } from "../../../src/receipts/index.ts";
+import { storeOf } from "../../../src/stores/index.ts";
+
+export const MACHINE = { clock: systemClock, timers: systemTimers, random: systemRandom };
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** The key of a site of a test: the same in every process. */
+export function keyOf(name: string): SigningKey {
+  return signingKeyOf(Buffer.from(sha256Hex(`seed of ${name}`), "hex"), name);
+}
+
+/** One of these peers executes each task. */
+export function one(...peers: readonly string[]): WorkTarget {
+  return { peers, redundancy: 1 };
+}
+
+/** The token by which the home knows the peer. */
+export function tokenOf(peer: string): string {
+  return `token-of-${peer}-for-the-home`;
+}
+
+/** What the home keeps beside its runs. */
+export class KeptSteps implements StepKeeper {
+  readonly late: { readonly peer: string; readonly executed: ExecutedStep; readonly result: string | undefined }[] = [];
+  readonly divergences: DivergentStep[] = [];
+  onLate: (peer: string, executed: ExecutedStep) => void = () => {};
+
+  keepLate(peer: string, _envelope: string, executed: ExecutedStep, result: string | undefined): void {
+    this.late.push({ peer, executed, result });
+    this.onLate(peer, executed);
+  }
+  addDivergence(divergent: DivergentStep): void {
+    this.divergences.push(divergent);
+  }
+}
+
+/** Real time, except for waits of a minute and more: those pass when the test says so. */
+export class SkippableTime {
+  #skippedMs = 0;
+  readonly #long = new Map<() => void, number>();
+  readonly clock: Clock = { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + this.#skippedMs };
+  readonly timers: Timers = {
+    set: (ms, fn, options) => {
+      if (ms < 60_000) return systemTimers.set(ms, fn, options);
+      const run = (): void => fn();
+      this.#long.set(run, this.clock.monotonic() + ms);
+      return () => void this.#long.delete(run);
+    },
+    soon: (fn) => systemTimers.soon(fn),
+  };
+
+  skip(ms: number): void {
+    this.#skippedMs += ms;
+    for (const [run, at] of [...this.#long]) if (at <= this.clock.monotonic() && this.#long.delete(run)) run();
+  }
+}
+
+/** Of offers; nothing of it passes by itself. */
+export const OFFER_LEASE_MS = 300_000;
+
+export interface HomeOptions {
+  readonly store: string;
+  readonly definitions: readonly (Definition | AnyTask)[];
+  readonly work: Readonly<Record<string, WorkTarget>>;
+  readonly concurrency?: number;
+  /** Of the engine and of the federation worker. */
+  readonly leaseMs?: number;
+  readonly offerLeaseMs?: number;
+}
+
+export async function openHome(options: HomeOptions) {
+  const { store, definitions, work, concurrency, leaseMs, offerLeaseMs = OFFER_LEASE_MS } = options;
+  const worker = leaseMs === undefined ? {} : { lease: leaseMs };
+  const engine = await createEngine({ store, definitions, worker, logger: SILENT });
+  const kept = new KeptSteps();
+  const opened = await storeOf(store)["~open"]({ ...MACHINE, durability: "full" });
+  const time = new SkippableTime();
+  const federation = new FederationWorker({
+    clock: time.clock,
+    timers: time.timers,
+    random: systemRandom,
+    store: opened,
+    definitions,
+    work: new Map(Object.entries(work)),
+    keysOf: (peer) => [keyOf(peer)],
+    keeper: kept,
+    runtime: runtimeText(),
+    logger: SILENT,
+    offerLeaseMs,
+    ...(leaseMs !== undefined && { leaseMs }),
+    ...(concurrency !== undefined && { concurrency }),
+  });
+  await federation.start();
+  const peers = [...new Set(Object.values(work).flatMap((target) => target.peers))];
+  const asked: string[] = [];
+  const routes = offerRoutes(federation.book).map((route) => ({
+    ...route,
+    answer: (...call: Parameters<PeerRoute["answer"]>) => (asked.push(route.path), route.answer(...call)),
+  }));
+  const server = await listen(routes, new Map(peers.map((peer) => [tokenOf(peer), peer])));
+  return {
+    engine,
+    worker: federation,
+    time,
+    routes,
+    /** The paths of all requests. */
+    asked,
+    kept,
+    url: server.url,
+    store: opened,
+    async [Symbol.asyncDispose]() {
+      await federation.stop();
+      await server.close();
+      await engine.close();
+      await opened.close();
+    },
+  };
+}
+
+export interface PeerOptions {
+  readonly name: string;
+  readonly url: string;
+  readonly definitions: readonly (Definition | AnyTask)[];
+  readonly inputs?: InputCache;
+  readonly concurrency?: number;
+}
+
+export function openPeer({ name, url, definitions, inputs, concurrency }: PeerOptions) {
+  const worker = new PeerWorker({
+    ...MACHINE,
+    definitions,
+    homes: [{ name: "home", url, token: tokenOf(name) }],
+    key: keyOf(name),
+    runtime: runtimeText(),
+    logger: SILENT,
+    ...(inputs !== undefined && { inputs }),
+    ...(concurrency !== undefined && { concurrency }),
+  });
+  worker.start();
+  return Object.assign(worker, { [Symbol.asyncDispose]: () => worker.stop() });
+}
+
+/** A server with these routes; `tokens`: the peer of each token. */
+export async function listen(routes: readonly PeerRoute[], tokens: ReadonlyMap<string, string>) {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const peer = tokens.get(request.headers.authorization?.replace("Bearer ", "") ?? "");
+    const route = routes.find(({ path }) => path === request.url);
+    if (peer === undefined || route === undefined) return void response.writeHead(peer ? 404 : 401).end("{}");
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request) chunks.push(chunk as Uint8Array);
+    try {
+      const body: unknown = JSON.parse(Buffer.concat(chunks).toString());
+      const answer = await route.answer(body, peer, gone.signal);
+      response.writeHead(200).end(JSON.stringify(answer));
+    } catch (error) {
+      if (!(error instanceof RepriseError)) throw error;
+      response.writeHead(422).end(JSON.stringify({ code: error.code, message: error.message }));
+    }
+  };
+  const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
