@@ -13,6 +13,7 @@ import type { Contents } from "./contents.ts";
 import type { HomeDatabase } from "./home-database.ts";
 import type { Bounds, LogTable } from "./log-table.ts";
 import type { Origins } from "./origins.ts";
+import { dropRelations } from "./relations.ts";
 
 export class Erasure {
   readonly #db: HomeDatabase;
@@ -77,6 +78,7 @@ export class Erasure {
     let bytes = 0;
     for (const { key } of this.#db.all("select key from erased where done = 0")) {
       bytes += this.#contents.drop(hexOf(key), "erased");
+      dropRelations(this.#db, hexOf(key));
       this.#db.run("update erased set done = 1 where key = ?", key as Uint8Array);
     }
     return bytes;

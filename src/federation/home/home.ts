@@ -15,24 +15,30 @@ import type { Origin } from "../log/origin.ts";
 import { hexOf, isKey } from "./blobs.ts";
 import { Cells, type FoundCell } from "./cells.ts";
 import { Conflicts, type Conflict, type ConflictKind, type NewConflict } from "./conflicts.ts";
-import { Contents, type ContentState, type StoredContent } from "./contents.ts";
+import { Contents, type ContentState } from "./contents.ts";
 import { Counters } from "./counters.ts";
 import { Erasure } from "./erasure.ts";
 import { Forks, type BranchOutcome } from "./forks.ts";
 import { HomeDatabase } from "./home-database.ts";
+import { collectGarbage, type GcOptions, type GcReport } from "./gc.ts";
 import type { HomeParts } from "./home-parts.ts";
 import { checkContentLimits, checkContents, type IncomingContents } from "./incoming.ts";
 import { Ingest, type Batch, type IngestOutcome } from "./ingest.ts";
 import { Journals } from "./journals.ts";
 import { DEFAULT_LIMITS, type HomeLimits } from "./limits.ts";
-import { LogTable, type LogRow } from "./log-table.ts";
+import { LogTable, type Bounds, type LogRow } from "./log-table.ts";
 import { Origins, stateOfOrigin, type AdmitOptions, type OriginRow, type OriginState } from "./origins.ts";
+import { rebuild } from "./rebuild.ts";
 import { isRepriseFederationError, Refusal, refused } from "./refusal.ts";
 import { findRuns, runRecordKeys, type FoundRun, type RunFilter } from "./runs.ts";
+import { project, scan, type ScanFilter, type ScannedArtifact } from "./scan.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
 import { factKeys, isNamed } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
+import { relationsWith } from "./relations.ts";
+import { Visibility } from "./visibility.ts";
+import { traverse, type Traversal, type TraverseOptions } from "./traverse.ts";
 
 export interface HomeOptions {
   /** Files for contents, 1 to 256. A home keeps the number it was made with. */
@@ -190,7 +196,7 @@ export class Home {
     return found;
   }
 
-  content(key: string): StoredContent | undefined {
+  content(key: string): Content | undefined {
     return isKey(key) && this.#parts.erasure.isErased(key) ? undefined : this.#parts.contents.find(key);
   }
 
@@ -276,7 +282,26 @@ export class Home {
 
   /** The visible runs that fit, in merge order. */
   findRuns(filter: RunFilter = {}, snapshot?: SnapshotRef): FoundRun[] {
-    return this.#parts.db.snapshot(() => findRuns(this.#parts, filter, this.snapshots.bounds(snapshot)));
+    return this.#parts.db.snapshot(() => findRuns(this.#parts, filter, this.#boundsAt(snapshot)));
+  }
+
+  /** The visible artifacts that fit, in merge order. */
+  scan(filter: ScanFilter = {}, snapshot?: SnapshotRef): ScannedArtifact[] {
+    return this.#parts.db.snapshot(() => scan(this.#parts, filter, this.#boundsAt(snapshot)));
+  }
+
+  /** What led to a key, `run:<id>` or `origin:<origin>`, or followed from it. */
+  traverse(start: string, options: TraverseOptions, snapshot?: SnapshotRef): Traversal {
+    return this.#parts.db.snapshot(() => traverse(this.#parts, start, options, this.#boundsAt(snapshot)));
+  }
+
+  /** Members of artifacts that are JSON, by their paths. */
+  project(keys: Iterable<string>, paths: readonly string[]): ReturnType<typeof project> {
+    return project(this.#parts, keys, paths);
+  }
+
+  #boundsAt(snapshot: SnapshotRef | undefined): Bounds | undefined {
+    return snapshot === undefined ? undefined : this.snapshots.bounds(snapshot);
   }
 
   /** What came in, newest first. */
@@ -304,7 +329,21 @@ export class Home {
     return this.#parts.counters.all();
   }
 
+  /** The visible artifacts that name this end in a relation of this type, and the origins that put them. */
+  saying(end: string, type: string): { readonly key: string; readonly origins: readonly Origin[] }[] {
+    const visibility = new Visibility(this.#parts, undefined);
+    return relationsWith(this.#parts.db, end, "to")
+      .filter((relation) => relation.type === type)
+      .map(({ by: key }) => ({ key, origins: visibility.puts(`a:${key}`, key).map(({ o }) => o) }))
+      .filter(({ origins }) => origins.length > 0);
+  }
+
   // ── conflicts ──
+
+  /** Those about one cell, memo or step. */
+  conflictsAbout(cell: string): Conflict[] {
+    return this.#parts.conflicts.about(cell);
+  }
 
   conflicts(filter?: { readonly state?: "open" | "resolved"; readonly kind?: ConflictKind }): Conflict[] {
     return this.#parts.conflicts.list(filter);
@@ -335,6 +374,34 @@ export class Home {
   peers(): Map<string, unknown> {
     const rows = this.#parts.db.all("select name, value from peer order by name");
     return new Map(rows.map(({ name, value }) => [String(name), JSON.parse(String(value)) as unknown]));
+  }
+
+  // ── maintenance ──
+
+  /** Keeps the bytes of a key or a root, under a name. */
+  pin(key: string, name: string): void {
+    const { db, clock } = this.#parts;
+    db.run("insert or ignore into pin (what, name, at) values (?, ?, ?)", key, name, clock.now());
+  }
+
+  unpin(key: string, name: string): void {
+    this.#parts.db.run("delete from pin where what = ? and name = ?", key, name);
+  }
+
+  pins(): { readonly key: string; readonly name: string; readonly at: EpochMs }[] {
+    return this.#parts.db
+      .all("select what, name, at from pin order by what, name")
+      .map(({ what, name, at }) => ({ key: String(what), name: String(name), at: Number(at) }));
+  }
+
+  /** Frees bytes that nothing needs. Records stay. */
+  gc(options: GcOptions = {}): GcReport {
+    return collectGarbage(this.#parts, this.snapshots, options);
+  }
+
+  /** Makes everything that is derived again, from logs and contents. */
+  rebuild(): void {
+    rebuild(this.#parts);
   }
 
   #row(origin: Origin): OriginRow {

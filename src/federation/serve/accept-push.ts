@@ -19,7 +19,7 @@ import { fillContents, fillJournal } from "./fill-contents.ts";
 import { checkDepth } from "./json-depth.ts";
 import { checkpointEtag, etagOf } from "./log-files.ts";
 import * as path from "./log-path.ts";
-import { ingestPush } from "./ingest-push.ts";
+import { findTiles, ingestPush } from "./ingest-push.ts";
 import type { HashTiles } from "./hash-tiles.ts";
 import type { BodyLimit } from "./read-body.ts";
 import type { Call, Route } from "./route.ts";
@@ -144,14 +144,14 @@ async function takeCheckpoint({ call, bytes }: Upload, options: PushOptions): Pr
   if (note.origin !== origin)
     throw new RepriseError("CHECKPOINT_INVALID", `The checkpoint is of ${note.origin}; its path says ${origin}.`);
   checkCurrent(call, options);
+  const push = { ...options, peer, checkpoint: note };
+  // A gap leaves everything staged: the file that is missing can be uploaded now.
+  const files = findTiles(push);
   try {
-    await ingestPush({ ...options, peer, checkpoint: note });
+    await ingestPush(push, files);
+  } finally {
+    // accept-push.U4
     staged.remove(peer, origin);
-  } catch (error) {
-    const { code } = error as Partial<RepriseError>;
-    // A file that is still missing can be uploaded now; the rest would have to be uploaded again.
-    if (code !== "OUTDATED_CURSOR") staged.remove(peer, origin);
-    throw error;
   }
   const now = home.checkpoint(origin);
   // An older head of the same log: the ingest has compared it.

@@ -7,7 +7,7 @@
 
 import { sha256Hex, type Clock } from "../../base/index.ts";
 import { encodeArtifact } from "../log/content.ts";
-import { MAX_PACKED_BYTES, packText } from "../log/pack.ts";
+import { packText } from "../log/pack.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
 import { encodeEntries, TILE_WIDTH } from "../log/tiles.ts";
 import type { ChangeFeed } from "./change-feed.ts";
@@ -49,6 +49,10 @@ export function logFileRoutes(options: LogFileOptions): readonly Route[] {
     route(path.HANDOVER, (call) => readHandover(call, options)),
     route(path.ARTIFACT, (call) => readArtifact(call, options)),
     route(path.JOURNAL, (call) => readJournal(call, options)),
+    // Packs are made when they are read, so no list says which of them changed: a reader asks for those whose contents it misses.
+    route(path.FILLED, ({ params }) => {
+      throw notPublished(`The log ${params["origin"]} has no list of changed packs.`);
+    }),
   ];
 }
 
@@ -122,10 +126,8 @@ function recordsOf(call: Call, options: LogFileOptions): readonly string[] {
 function readPack(call: Call, options: LogFileOptions): Response {
   const keys = recordsOf(call, options).flatMap((text) => (JSON.parse(text) as { k?: string }).k ?? []);
   const contents = options.readerOf(call.peer).contentsOf(call.params["origin"]!, [...new Set(keys)]);
-  const small = new Map(
-    contents.flatMap((content) => (content.bytes.length <= MAX_PACKED_BYTES ? [[content.key, content]] : [])),
-  );
-  return file(call, Buffer.from(packText([...small.values()])), "private, no-cache");
+  const unique = new Map(contents.map((content) => [content.key, content]));
+  return file(call, Buffer.from(packText([...unique.values()])), "private, no-cache");
 }
 
 /** The note in which a key hands over to the next one: that of the size of the record that names it. */

@@ -42,9 +42,11 @@ export function tokenOf(peer: string): string {
 export class KeptSteps implements StepKeeper {
   readonly late: { readonly peer: string; readonly executed: ExecutedStep; readonly result: string | undefined }[] = [];
   readonly divergences: DivergentStep[] = [];
+  onLate: (peer: string, executed: ExecutedStep) => void = () => {};
 
   keepLate(peer: string, _envelope: string, executed: ExecutedStep, result: string | undefined): void {
     this.late.push({ peer, executed, result });
+    this.onLate(peer, executed);
   }
   addDivergence(divergent: DivergentStep): void {
     this.divergences.push(divergent);
@@ -80,14 +82,19 @@ export interface HomeOptions {
   readonly definitions: readonly (Definition | AnyTask)[];
   readonly work: Readonly<Record<string, WorkTarget>>;
   readonly concurrency?: number;
+  /** Of the engine and of the federation worker. */
+  readonly leaseMs?: number;
+  readonly offerLeaseMs?: number;
 }
 
-export async function openHome({ store, definitions, work, concurrency }: HomeOptions) {
-  const engine = await createEngine({ store, definitions, logger: SILENT });
+export async function openHome(options: HomeOptions) {
+  const { store, definitions, work, concurrency, leaseMs, offerLeaseMs = OFFER_LEASE_MS } = options;
+  const worker = leaseMs === undefined ? {} : { lease: leaseMs };
+  const engine = await createEngine({ store, definitions, worker, logger: SILENT });
   const kept = new KeptSteps();
   const opened = await storeOf(store)["~open"]({ ...MACHINE, durability: "full" });
   const time = new SkippableTime();
-  const worker = new FederationWorker({
+  const federation = new FederationWorker({
     clock: time.clock,
     timers: time.timers,
     random: systemRandom,
@@ -98,20 +105,21 @@ export async function openHome({ store, definitions, work, concurrency }: HomeOp
     keeper: kept,
     runtime: runtimeText(),
     logger: SILENT,
-    offerLeaseMs: OFFER_LEASE_MS,
+    offerLeaseMs,
+    ...(leaseMs !== undefined && { leaseMs }),
     ...(concurrency !== undefined && { concurrency }),
   });
-  await worker.start();
+  await federation.start();
   const peers = [...new Set(Object.values(work).flatMap((target) => target.peers))];
   const asked: string[] = [];
-  const routes = offerRoutes(worker.book).map((route) => ({
+  const routes = offerRoutes(federation.book).map((route) => ({
     ...route,
     answer: (...call: Parameters<PeerRoute["answer"]>) => (asked.push(route.path), route.answer(...call)),
   }));
   const server = await listen(routes, new Map(peers.map((peer) => [tokenOf(peer), peer])));
   return {
     engine,
-    worker,
+    worker: federation,
     time,
     routes,
     /** The paths of all requests. */
@@ -120,7 +128,7 @@ export async function openHome({ store, definitions, work, concurrency }: HomeOp
     url: server.url,
     store: opened,
     async [Symbol.asyncDispose]() {
-      await worker.stop();
+      await federation.stop();
       await server.close();
       await engine.close();
       await opened.close();
