@@ -55,7 +55,11 @@ export async function createFederation<const Peer extends string = never>(
     const ports = { clock: systemClock, timers: systemTimers, random: systemRandom };
     const opened = await source?.["~open"]({ ...ports, durability: "full", codec: checkedCodec });
     try {
-      const site = await openFederation({ ...parts, ...(opened && { store: opened }), ...(key !== undefined && { key }) });
+      const site = await openFederation({
+        ...parts,
+        ...(opened && { store: opened }),
+        ...(key !== undefined && { key }),
+      });
       if (opened !== undefined) site.onClosed(() => opened.close());
       return site;
     } catch (error) {
@@ -127,7 +131,11 @@ function startLoop(site: Site, { settings, store, clock, timers, logger }: SiteP
       run: (signal) => site.pullInBackground(name, { signal, waitMs: WAIT_MS, fill: pulls++ % PULLS_PER_FILL === 0 }),
     });
     if (push.length > 0)
-      exchanges.push({ name: `push ${name}`, everyMs: UPDATE_MS, run: (signal) => site.pushInBackground(name, signal) });
+      exchanges.push({
+        name: `push ${name}`,
+        everyMs: UPDATE_MS,
+        run: (signal) => site.pushInBackground(name, signal),
+      });
   }
   const loop = new ExchangeLoop(exchanges, { clock, timers, logger });
   site.onChange(() => loop.wake((name) => name.startsWith("push ")));

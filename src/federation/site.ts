@@ -52,7 +52,15 @@ export class Site implements Federation {
     this.#parts = parts;
     this.#log = new SiteLog(parts);
     const { home, state, settings, own, clock, timers, random } = parts;
-    this.#exchange = new PeerExchange({ home, state, rules: settings.publish, own: own.key.origin, clock, timers, random });
+    this.#exchange = new PeerExchange({
+      home,
+      state,
+      rules: settings.publish,
+      own: own.key.origin,
+      clock,
+      timers,
+      random,
+    });
     this.snapshots = new SiteSnapshots(home);
   }
 
@@ -114,10 +122,16 @@ export class Site implements Federation {
     const known = peer && targetOf(peer);
     if (known !== undefined) return known;
     if (peer !== undefined)
-      throw new RepriseError("BAD_OPTIONS", `The peer ${name} has no url: it connects to this site. Serve it: \`reprise serve\`.`);
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `The peer ${name} has no url: it connects to this site. Serve it: \`reprise serve\`.`,
+      );
     if (/[:/]/.test(name)) return { name, url: name, token: undefined, reader: EVERYONE, pull: ["*"], push: ["*"] };
     const names = peers.map((one) => one.name).join(", ");
-    throw new RepriseError("BAD_OPTIONS", `There is no peer ${name}. ${names === "" ? "This site has none." : `The peers are ${names}.`}`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `There is no peer ${name}. ${names === "" ? "This site has none." : `The peers are ${names}.`}`,
+    );
   }
 
   /** site.S1. Returns how many records are new. */

@@ -106,8 +106,7 @@ export function indexRelations(db: HomeDatabase, key: string, { ends, slot }: Re
   const insert = db.sql("insert or ignore into relation_end (end, artifact, type, role) values (?, ?, ?, ?)");
   const blob = keyBlob(key);
   for (const { end, type, role } of ends) insert.run(end, blob, type, role);
-  if (slot !== undefined)
-    db.run("insert or ignore into link_slot (link, slot) values (?, ?)", blob, keyBlob(slot));
+  if (slot !== undefined) db.run("insert or ignore into link_slot (link, slot) values (?, ?)", blob, keyBlob(slot));
 }
 
 export function dropRelations(db: HomeDatabase, key: string): void {

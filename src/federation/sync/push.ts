@@ -18,14 +18,7 @@ import { encodeArtifact, type Content } from "../log/content.ts";
 import type { Origin } from "../log/origin.ts";
 import { MAX_PACKED_BYTES, packText } from "../log/pack.ts";
 import type { LogRecord } from "../log/record.ts";
-import {
-  artifactPath,
-  CHECKPOINT_PATH,
-  handoverPath,
-  journalPath,
-  packPath,
-  TILE_WIDTH,
-} from "../log/tiles.ts";
+import { artifactPath, CHECKPOINT_PATH, handoverPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
 import { FILLED_PATH, filledText, parseFilled } from "./filled.ts";
 import { edgeAt, edgeFromRecords, readRecords, rootAt, tileFiles } from "./log-files.ts";
 import { fitsAny, Publication, statementFacts, type PublicationRule } from "./publish.ts";
@@ -72,7 +65,12 @@ export async function pushTo(home: Home, carrier: Carrier, options: PushOptions)
 async function pushLog(home: Home, carrier: Carrier, state: OriginState, options: PushOptions): Promise<PushedLog> {
   const { id: origin } = state;
   const local = home.checkpoint(origin);
-  const outcome = (status: PushedLog["status"], records = 0, files = 0): PushedLog => ({ origin, status, records, files });
+  const outcome = (status: PushedLog["status"], records = 0, files = 0): PushedLog => ({
+    origin,
+    status,
+    records,
+    files,
+  });
   if (local === undefined || local.size === 0) return outcome("empty");
   const writer = new LogWriter(home, carrier, origin, options);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -94,9 +92,13 @@ async function pushLog(home: Home, carrier: Carrier, state: OriginState, options
     const put = await putOf(carrier)(`${origin}/${CHECKPOINT_PATH}`, bytes, { match: there?.etag ?? null });
     if (put !== "refused") return outcome("pushed", local.size - before, writer.files + 1);
   }
-  throw new RepriseError("LIMIT_EXCEEDED", `Other processes push ${origin} to ${carrier.url} all the time. Push again later.`, {
-    details: { origin, url: carrier.url },
-  });
+  throw new RepriseError(
+    "LIMIT_EXCEEDED",
+    `Other processes push ${origin} to ${carrier.url} all the time. Push again later.`,
+    {
+      details: { origin, url: carrier.url },
+    },
+  );
 }
 
 /** The head that a carrier has. */
@@ -166,7 +168,9 @@ class LogWriter {
 
   #rulesDigest(): string {
     const { rules, reader } = this.#options;
-    return sha256Hex(canonicalJson({ reader, rules: rules.filter(({ to }) => to.includes("*") || to.includes(reader)) }));
+    return sha256Hex(
+      canonicalJson({ reader, rules: rules.filter(({ to }) => to.includes("*") || to.includes(reader)) }),
+    );
   }
 
   async #addFilled(tiles: readonly number[]): Promise<void> {
