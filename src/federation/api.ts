@@ -143,10 +143,10 @@ export interface ConflictInfo {
 /** What `archive` put on the carrier. */
 export interface ArchiveReport {
   readonly carrier: string;
+  /** Runs that the carrier has now, and that `reprise prune` may delete here. */
   readonly runs: number;
+  /** Records that the carrier lacked. */
   readonly records: number;
-  /** Runs that can be deleted here now. */
-  readonly released: number;
 }
 
 /** What `erase` did. */
@@ -210,8 +210,8 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
   erase(what: string, options: { reason: string; all?: boolean }): Promise<EraseReport>;
   /** Drops everything that is derived from logs and contents, and computes it again. */
   rebuild(): Promise<{ readonly stateHash: string }>;
-  /** Deletes contents that nothing pins and that can be had again. */
-  gc(options?: { dryRun?: boolean }): Promise<GcReport>;
+  /** Deletes contents that nothing needs; with `maxBytes` also contents of other sites, oldest first, until the rest fits. */
+  gc(options?: { maxBytes?: number }): Promise<GcReport>;
   /** Ends the exchange and closes everything. */
   close(): Promise<void>;
 }

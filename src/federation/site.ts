@@ -221,7 +221,7 @@ export class Site implements Federation {
     return { stateHash: this.#parts.home.stateHash() };
   }
 
-  async gc(options: { dryRun?: boolean } = {}): Promise<GcReport> {
+  async gc(options: { maxBytes?: number } = {}): Promise<GcReport> {
     return this.#parts.home.gc(options);
   }
 

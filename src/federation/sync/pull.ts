@@ -112,6 +112,8 @@ class LogReader {
   #records = 0;
   #contents = 0;
   #journals = 0;
+  /** The size of the log on the carrier: its files have the widths of that size, also under an earlier handover. */
+  #there = 0;
 
   constructor(home: Home, carrier: Carrier, origin: Origin, options: PullOptions) {
     this.#home = home;
@@ -155,6 +157,7 @@ class LogReader {
   /** Takes the log up to a note. Returns why it stopped before. */
   async #take(note: string): Promise<PulledLog | undefined> {
     const { size, origin } = parseCheckpoint(note);
+    this.#there = size;
     if (origin !== this.#origin)
       return this.outcome("refused", {
         code: "NOT_ADMITTED",
@@ -202,14 +205,14 @@ class LogReader {
   /** The records after `after` of the tile that has the next one, in a log of `size`; undefined: the file is missing. */
   async #readTile(after: number, size: number): Promise<string[] | undefined> {
     const tile = Math.floor(after / TILE_WIDTH);
-    const width = Math.min(TILE_WIDTH, size - tile * TILE_WIDTH);
+    const width = Math.min(TILE_WIDTH, Math.max(size, this.#there) - tile * TILE_WIDTH);
     const limit = { maxBytes: MAX_ENTRIES_BYTES };
     const path = (wide: number): string => `${this.#origin}/${tilePath("entries", tile, wide)}`;
     let file = await this.#carrier.get(path(width), limit);
     // The log may have grown since its checkpoint was read, and partial tiles may be gone.
     if (file === undefined && width < TILE_WIDTH) file = await this.#carrier.get(path(TILE_WIDTH), limit);
     if (file === undefined || file === "unchanged") return undefined;
-    return decodeEntries(file.bytes).slice(after - tile * TILE_WIDTH, width);
+    return decodeEntries(file.bytes).slice(after - tile * TILE_WIDTH, size - tile * TILE_WIDTH);
   }
 
   async #takeUpTo(checkpoint: Checkpoint): Promise<PulledLog | undefined> {
@@ -222,7 +225,7 @@ class LogReader {
       this.#options.signal?.throwIfAborted();
       const records = await this.#readTile(at, checkpoint.size);
       if (records === undefined || records.length === 0) return this.outcome("incomplete");
-      await packs.read(Math.floor(at / TILE_WIDTH), checkpoint.size, records);
+      await packs.read(Math.floor(at / TILE_WIDTH), Math.max(checkpoint.size, this.#there), records);
       batch.push(...records);
       at += records.length;
       if (
