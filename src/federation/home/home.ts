@@ -15,7 +15,7 @@ import type { Origin } from "../log/origin.ts";
 import { hexOf, isKey } from "./blobs.ts";
 import { Cells, type FoundCell } from "./cells.ts";
 import { Conflicts, type Conflict, type ConflictKind, type NewConflict } from "./conflicts.ts";
-import { Contents, type ContentState, type StoredContent } from "./contents.ts";
+import { Contents, type ContentState } from "./contents.ts";
 import { Counters } from "./counters.ts";
 import { Erasure } from "./erasure.ts";
 import { Forks, type BranchOutcome } from "./forks.ts";
@@ -196,7 +196,7 @@ export class Home {
     return found;
   }
 
-  content(key: string): StoredContent | undefined {
+  content(key: string): Content | undefined {
     return isKey(key) && this.#parts.erasure.isErased(key) ? undefined : this.#parts.contents.find(key);
   }
 

@@ -44,8 +44,8 @@ export function rebuild(parts: HomeParts): void {
 function rebuildFacts(shard: HomeDatabase): void {
   shard.transact(() => {
     shard.db.exec("delete from fact; delete from tag");
-    for (const { key, type, bytes } of artifacts(shard, hasFacts))
-      indexFacts(shard, hexOf(key), String(type), bytes as Uint8Array);
+    for (const { id, type, bytes } of artifacts(shard, hasFacts))
+      indexFacts(shard, Number(id), String(type), bytes as Uint8Array);
   });
 }
 
