@@ -12,7 +12,14 @@ export type KeyOptions = GlobalOptions & HomeOptions & { readonly name?: string 
 /** Creates the key if the project has none. */
 export async function showKey(options: KeyOptions): Promise<number> {
   const { key, vkey, from, isNew } = getKey(options, options.name);
-  if (options.json) await printJson({ origin: key.origin, vkey, ...(key.vkey !== vkey && { signsWith: key.vkey }), from, created: isNew });
+  if (options.json)
+    await printJson({
+      origin: key.origin,
+      vkey,
+      ...(key.vkey !== vkey && { signsWith: key.vkey }),
+      from,
+      created: isNew,
+    });
   else {
     await print(`${paint("dim", "origin")}  ${key.origin}`);
     await print(`${paint("dim", "vkey")}    ${vkey}`);

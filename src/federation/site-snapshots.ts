@@ -50,7 +50,10 @@ export class SiteSnapshots {
     const found = this.#home.snapshots.list().filter((one) => one.id.startsWith(id));
     if (found.length === 1) return found[0]!.id;
     const why = found.length === 0 ? "no snapshot begins with it" : `${found.length} snapshots begin with it`;
-    throw new RepriseError("USAGE", `${JSON.stringify(id)} names no snapshot: ${why}. \`reprise snapshot list\` lists them.`);
+    throw new RepriseError(
+      "USAGE",
+      `${JSON.stringify(id)} names no snapshot: ${why}. \`reprise snapshot list\` lists them.`,
+    );
   }
 }
 

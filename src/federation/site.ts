@@ -5,7 +5,7 @@
 // site.S3. `close` ends what waits, in this order: loop, servers, work, carriers, home. Twice is once.
 
 import { RepriseError, type Random, type Timers } from "../base/index.ts";
-import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
+import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
 import type {
   ArchiveReport,
   ConflictInfo,
@@ -23,10 +23,15 @@ import type { Conflict } from "./home/conflicts.ts";
 import { firstEpoch } from "./log/origin.ts";
 import { PeerExchange, type PullWait, type Target } from "./peer-exchange.ts";
 import { SiteLog, type SiteLogParts } from "./site-log.ts";
+import type { Route } from "./serve/route.ts";
 import { serveSite } from "./site-server.ts";
 import { SiteSnapshots } from "./site-snapshots.ts";
+import { offerWork } from "./site-work.ts";
+import { FederatedMemos } from "./work/federated-memos.ts";
 
 export interface SiteParts extends SiteLogParts {
+  /** Opens the store once more; undefined: the site has none. */
+  readonly openStore: (() => Promise<Store>) | undefined;
   readonly definitions: readonly (Definition | AnyTask)[];
   readonly logger: Logger;
   readonly timers: Timers;
@@ -46,14 +51,31 @@ export class Site implements Federation {
   readonly #lastly: (() => Promise<void>)[] = [];
   readonly #listeners = new Set<() => void>();
   readonly snapshots: SiteSnapshots;
+  readonly memos: FederatedMemos;
+  #offered: Promise<readonly Route[]> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(parts: SiteParts) {
     this.#parts = parts;
     this.#log = new SiteLog(parts);
     const { home, state, settings, own, clock, timers, random } = parts;
-    this.#exchange = new PeerExchange({ home, state, rules: settings.publish, own: own.key.origin, clock, timers, random });
+    this.#exchange = new PeerExchange({
+      home,
+      state,
+      rules: settings.publish,
+      own: own.key.origin,
+      clock,
+      timers,
+      random,
+    });
     this.snapshots = new SiteSnapshots(home);
+    const trusted = settings.peers.filter(({ memo }) => memo.trust).map(({ origin, memo }) => [origin, memo] as const);
+    this.memos = new FederatedMemos({
+      home,
+      own: own.key.origin,
+      trusted: new Map(trusted),
+      report: (message, data) => parts.logger.warn(message, data),
+    });
   }
 
   get origin(): string {
@@ -114,10 +136,16 @@ export class Site implements Federation {
     const known = peer && targetOf(peer);
     if (known !== undefined) return known;
     if (peer !== undefined)
-      throw new RepriseError("BAD_OPTIONS", `The peer ${name} has no url: it connects to this site. Serve it: \`reprise serve\`.`);
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `The peer ${name} has no url: it connects to this site. Serve it: \`reprise serve\`.`,
+      );
     if (/[:/]/.test(name)) return { name, url: name, token: undefined, reader: EVERYONE, pull: ["*"], push: ["*"] };
     const names = peers.map((one) => one.name).join(", ");
-    throw new RepriseError("BAD_OPTIONS", `There is no peer ${name}. ${names === "" ? "This site has none." : `The peers are ${names}.`}`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `There is no peer ${name}. ${names === "" ? "This site has none." : `The peers are ${names}.`}`,
+    );
   }
 
   /** site.S1. Returns how many records are new. */
@@ -207,7 +235,7 @@ export class Site implements Federation {
     return { stateHash: this.#parts.home.stateHash() };
   }
 
-  async gc(options: { dryRun?: boolean } = {}): Promise<GcReport> {
+  async gc(options: { maxBytes?: number } = {}): Promise<GcReport> {
     return this.#parts.home.gc(options);
   }
 
@@ -215,7 +243,11 @@ export class Site implements Federation {
 
   async serve(options: ServeOptions = {}): Promise<ServedSite> {
     await this.record();
-    const served = await serveSite(this.#parts, options, []);
+    this.#offered ??= offerWork(this.#parts).then((work) => {
+      if (work !== undefined) this.onClose(() => work.stop());
+      return work?.routes ?? [];
+    });
+    const served = await serveSite(this.#parts, options, await this.#offered);
     this.#listeners.add(served.changed);
     this.onClose(() => served.close());
     return served;

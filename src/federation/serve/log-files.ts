@@ -49,6 +49,10 @@ export function logFileRoutes(options: LogFileOptions): readonly Route[] {
     route(path.HANDOVER, (call) => readHandover(call, options)),
     route(path.ARTIFACT, (call) => readArtifact(call, options)),
     route(path.JOURNAL, (call) => readJournal(call, options)),
+    // Packs are made when they are read, so no list says which of them changed: a reader asks for those whose contents it misses.
+    route(path.FILLED, ({ params }) => {
+      throw notPublished(`The log ${params["origin"]} has no list of changed packs.`);
+    }),
   ];
 }
 
