@@ -140,12 +140,7 @@ export class Memos {
   }
 
   /** foreign-memos.G2 */
-  #compare(
-    memo: string,
-    foreign: Extract<ForeignAnswer, { status: "known" }>,
-    run: string,
-    value: unknown,
-  ): void {
+  #compare(memo: string, foreign: Extract<ForeignAnswer, { status: "known" }>, run: string, value: unknown): void {
     try {
       const result = value === undefined ? undefined : encode(value);
       this.#host.foreign?.compare({ memo, foreign, result, run, runtime: this.#host.runtime });
