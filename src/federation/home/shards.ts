@@ -50,6 +50,8 @@ export class Shards {
     }
     shard = new HomeDatabase(shardPath(this.#folder, index), SHARD_SCHEMA, this.#options);
     this.#open.set(index, shard);
+    // What is erased must not stay on free pages.
+    shard.db.exec("pragma secure_delete = on");
     this.#checkPlace(shard, index);
     return shard;
   }
