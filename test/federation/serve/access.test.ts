@@ -120,9 +120,18 @@ test("another name in the Host header is refused on loopback", async () => {
     raw(site.url, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
   expect(await get(`127.0.0.1:${port}`)).toContain("200 OK");
   expect(await get(`LOCALHOST:${port}`)).toContain("200 OK");
-  for (const host of [`evil.example:${port}`, "127.0.0.1", `127.0.0.1:${Number(port) + 1}`, `127.0.0.1.:${port}`, "a b"])
+  for (const host of [
+    `evil.example:${port}`,
+    "127.0.0.1",
+    `127.0.0.1:${Number(port) + 1}`,
+    `127.0.0.1.:${port}`,
+    "a b",
+  ])
     expect(await get(host), host).toMatch(/ 4(?:21|00) /);
-  const absolute = await raw(site.url, `GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`);
+  const absolute = await raw(
+    site.url,
+    `GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`,
+  );
   expect(absolute).toContain(" 421 ");
 });
 
@@ -131,14 +140,31 @@ test("a server with a certificate answers over TLS only", async () => {
   const [key, cert] = [join(dir, "key.pem"), join(dir, "cert.pem")];
   execFileSync(
     "openssl",
-    ["req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost"],
+    [
+      "req",
+      "-x509",
+      "-newkey",
+      "ed25519",
+      "-nodes",
+      "-keyout",
+      key,
+      "-out",
+      cert,
+      "-days",
+      "2",
+      "-subj",
+      "/CN=localhost",
+    ],
     { stdio: "ignore" },
   );
   const site = await startSite();
-  const secure = await listen(Object.assign((request: Request) => site.handler(request), { close: async () => undefined }), {
-    timers: systemTimers,
-    tls: { key, cert },
-  });
+  const secure = await listen(
+    Object.assign((request: Request) => site.handler(request), { close: async () => undefined }),
+    {
+      timers: systemTimers,
+      tls: { key, cert },
+    },
+  );
   onTestFinished(() => secure.close());
   expect(secure.url).toMatch(/^https:/);
   const status = await new Promise((resolve, reject) => {
@@ -156,10 +182,13 @@ test("a server with a certificate answers over TLS only", async () => {
 test("a signal closes the server", async () => {
   const site = await startSite();
   const stop = new AbortController();
-  const second = await listen(Object.assign((request: Request) => site.handler(request), { close: async () => undefined }), {
-    timers: systemTimers,
-    signal: stop.signal,
-  });
+  const second = await listen(
+    Object.assign((request: Request) => site.handler(request), { close: async () => undefined }),
+    {
+      timers: systemTimers,
+      signal: stop.signal,
+    },
+  );
   expect((await fetch(`${second.url}/`)).status).toBe(200);
   stop.abort();
   await second.close();

@@ -23,7 +23,10 @@ import { tokenDigest, type PeerAccess } from "../../../src/federation/serve/peer
 import { signingKeyOf, type SigningKey } from "../../../src/receipts/index.ts";
 
 export function keyOf(name: string, first = 1): SigningKey {
-  return signingKeyOf(Uint8Array.from({ length: 32 }, (_, i) => (i + first) % 256), name);
+  return signingKeyOf(
+    Uint8Array.from({ length: 32 }, (_, i) => (i + first) % 256),
+    name,
+  );
 }
 
 /** A log in memory, as its own site has it. */
@@ -63,7 +66,11 @@ export class SampleLog {
   }
 
   checkpoint(): Checkpoint {
-    return signCheckpoint(this.key, this.origin, this.size, this.#tree.root());
+    return this.signedBy(this.key);
+  }
+
+  signedBy(key: SigningKey): Checkpoint {
+    return signCheckpoint(key, this.origin, this.size, this.#tree.root());
   }
 }
 
@@ -71,7 +78,7 @@ export class SampleLog {
 export function take(home: Home, log: SampleLog): void {
   home.admit(log.key.vkey);
   const checkpoint = log.checkpoint();
-  for (let from = home.origin(log.origin)!.cursor; from < log.size; ) {
+  for (let from = home.origin(log.origin)!.cursor; from < log.size;) {
     const records = log.records.slice(from, from + 4_096);
     const contents = log.contents.slice(from, from + 4_096);
     const outcome = home.ingest({ origin: log.origin, records, checkpoint, contents, journals: [] });
