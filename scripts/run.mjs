@@ -12,6 +12,7 @@ const SOURCES = "--conditions=reprise-source";
 // Only `npm test` runs these: they start a process per test, kill processes, or try thousands of cases. The rest takes a minute.
 const SLOW = [
   "test/slow/**",
+  "test/federation/models/worlds.test.ts",
   "test/cli/**",
   "test/operator/**",
   "test/servers/**",

@@ -35,6 +35,12 @@ const NEEDS = [
     isThere: () => onPath("pgbouncer") !== undefined,
   },
   { name: "HAProxy", packages: [["haproxy"]], service: "haproxy", isThere: () => onPath("haproxy") !== undefined },
+  {
+    name: "NATS",
+    packages: [["nats-server"]],
+    service: "nats-server",
+    isThere: () => onPath("nats-server") !== undefined,
+  },
   { name: "strace", packages: [["strace"]], isThere: () => onPath("strace") !== undefined },
   { name: "OpenSSL", packages: [["openssl"]], isThere: () => onPath("openssl") !== undefined },
   { name: "libfaketime", packages: [["libfaketime"]], isThere: () => findFaketime() !== undefined },

@@ -443,11 +443,6 @@ export const ERROR_CATALOGUE = {
     summary: "Bytes do not have the key, type, size or SHA-256 that another site says they have.",
     next: "Pull again, from another peer if there is one. `reprise fed conflicts` lists the evidence.",
   },
-  EVIDENCE_INVALID: {
-    family: "federation",
-    summary: "A site sent evidence of a fork that does not prove one.",
-    next: "Nothing was quarantined. Ask the operator of the site that sent it; `reprise fed conflicts` lists what is proved.",
-  },
   FORKED: {
     family: "federation",
     summary: "A log has two branches: its key signed two heads that do not extend each other.",

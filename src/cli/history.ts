@@ -27,7 +27,7 @@ export function archive(carrier: string | undefined, options: HistoryOptions): P
       await print(
         `${paint("green", "archived")} ${pluralize(runs, "run", "runs")}, ${pluralize(records, "record", "records")} on ${plain(report.carrier)}`,
       );
-      if (report.released > 0) remark(`  ${paint("dim", "next:")} reprise prune --archived --older-than 30d --dry-run`);
+      if (runs > 0) remark(`  ${paint("dim", "next:")} reprise prune --archived --older-than 30d --dry-run`);
     }
     return EXIT.ok;
   });

@@ -31,15 +31,6 @@ export {
   type Content,
   type ContentHead,
 } from "./log/content.ts";
-export {
-  forkEvidence,
-  forkEvidenceText,
-  openForkEvidence,
-  originOfEvidence,
-  type ForkBranch,
-  type ForkEvidence,
-  type SignedCopy,
-} from "./log/fork-evidence.ts";
 export { batchLength, KeyHistory } from "./log/key-history.ts";
 export { linkEnds, linkId, linkText, MAX_LINK_ENDS, parseLink, slotOf, type Link, type LinkRole } from "./log/link.ts";
 export { areForkedHeads, relationOf, type LogCopy, type LogRelation } from "./log/log-relation.ts";
@@ -99,7 +90,33 @@ export {
 } from "./log/tree-proof.ts";
 export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
 export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
-export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
+export type {
+  ExecuteSettings,
+  FederationSettings,
+  MemoTrust,
+  PeerSettings,
+  PublishedPayloads,
+  PublishRule,
+  WorkTargets,
+} from "./settings.ts";
+export type {
+  ArchiveReport,
+  ConflictInfo,
+  EraseReport,
+  ExchangeOptions,
+  Federation,
+  FederationOptions,
+  FederationStatus,
+  GcReport,
+  OriginInfo,
+  PeerInfo,
+  ServedSite,
+  ServeOptions,
+  SnapshotChange,
+  SnapshotInfo,
+  SyncReport,
+} from "./api.ts";
+export { createFederation, openFederation } from "./federation.ts";
 export {
   createFederationHandler,
   type FederationHandler,

@@ -98,13 +98,19 @@ export class PeerExchange {
         origins: target.pull.flatMap((glob) => [glob, `${glob}/*`]),
         state,
         fill,
+        journals: "all",
         ...(waitMs !== undefined && { waitMs }),
         ...(signal && { signal }),
       });
     });
     const error = this.#firstProblem(target, logs.map(pullProblem));
-    const contents = sum(logs, "contents") + sum(logs, "journals");
-    return { peer: target.name, pulled: sum(logs, "records"), pushed: 0, contents, ...(error && { error }) };
+    return {
+      peer: target.name,
+      pulled: sum(logs, "records"),
+      pushed: 0,
+      contents: sum(logs, "contents"),
+      ...(error && { error }),
+    };
   }
 
   /** peer-exchange.E2 */

@@ -45,13 +45,13 @@ export async function serveSite(
 }
 
 function createHandler(parts: SiteParts, extraRoutes: readonly Route[]): FederationHandler {
-  const { home, settings, key, store, logger } = parts;
+  const { home, settings, own, store, logger } = parts;
   const peers = settings.peers.flatMap(accessOf);
   return createFederationHandler(home, {
     peers: () => peers,
     rules: () => settings.publish,
-    own: key.origin,
-    key,
+    own: own.key.origin,
+    key: own.key,
     ...(store && { store }),
     labels: () => [...settings.work.keys()],
     extraRoutes,

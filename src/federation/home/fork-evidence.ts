@@ -163,8 +163,11 @@ function parse(text: string): ForkEvidence {
 }
 
 function isEvidence(value: unknown): value is ForkEvidence {
-  const { kind, origin, at, root, branches, notes, consistency, v } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  if (v !== 1 || typeof origin !== "string" || !Number.isSafeInteger(at) || (at as number) < 0 || !isHash(root)) return false;
+  const { kind, origin, at, root, branches, notes, consistency, v } = (value ?? {}) as Readonly<
+    Record<string, unknown>
+  >;
+  if (v !== 1 || typeof origin !== "string" || !Number.isSafeInteger(at) || (at as number) < 0 || !isHash(root))
+    return false;
   if (kind === "branches") return Array.isArray(branches) && branches.length === 2 && branches.every(isBranch);
   const areNotes = Array.isArray(notes) && notes.length === 2 && notes.every((note) => typeof note === "string");
   return kind === "heads" && areNotes && areHashes(consistency);

@@ -13,7 +13,14 @@ import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
 import { cellText } from "./blobs.ts";
 import { checkpointRoot } from "./checkpoint-root.ts";
-import { evidenceText, makeEvidence, makeHeadEvidence, originOfEvidence, verifyEvidence, type ForkEvidence } from "./fork-evidence.ts";
+import {
+  evidenceText,
+  makeEvidence,
+  makeHeadEvidence,
+  originOfEvidence,
+  verifyEvidence,
+  type ForkEvidence,
+} from "./fork-evidence.ts";
 import type { HomeParts } from "./home-parts.ts";
 import type { OriginRow } from "./origins.ts";
 

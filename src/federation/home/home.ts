@@ -15,7 +15,7 @@ import type { Origin } from "../log/origin.ts";
 import { hexOf, isKey } from "./blobs.ts";
 import { Cells, type FoundCell } from "./cells.ts";
 import { Conflicts, type Conflict, type ConflictKind, type NewConflict } from "./conflicts.ts";
-import { Contents, type ContentState, type StoredContent } from "./contents.ts";
+import { Contents, type ContentState } from "./contents.ts";
 import { Counters } from "./counters.ts";
 import { Erasure } from "./erasure.ts";
 import { Forks, type BranchOutcome } from "./forks.ts";
@@ -30,12 +30,14 @@ import { LogTable, type Bounds, type LogRow } from "./log-table.ts";
 import { Origins, stateOfOrigin, type AdmitOptions, type OriginRow, type OriginState } from "./origins.ts";
 import { rebuild } from "./rebuild.ts";
 import { isRepriseFederationError, Refusal, refused } from "./refusal.ts";
-import { findRuns, runRecordKeys, type FoundRun, type RunFilter } from "./runs.ts";
+import { findRuns, type FoundRun, type RunFilter } from "./runs.ts";
 import { project, scan, type ScanFilter, type ScannedArtifact } from "./scan.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
 import { factKeys, isNamed } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
+import { relationsWith } from "./relations.ts";
+import { Visibility } from "./visibility.ts";
 import { traverse, type Traversal, type TraverseOptions } from "./traverse.ts";
 
 export interface HomeOptions {
@@ -194,7 +196,7 @@ export class Home {
     return found;
   }
 
-  content(key: string): StoredContent | undefined {
+  content(key: string): Content | undefined {
     return isKey(key) && this.#parts.erasure.isErased(key) ? undefined : this.#parts.contents.find(key);
   }
 
@@ -253,7 +255,7 @@ export class Home {
 
   /** The keys of the run records of an execution; of its chain alone if one is given. */
   runRecords(run: string, generation: number, chain?: string): string[] {
-    return runRecordKeys(this.#parts, run, generation, chain);
+    return factKeys(this.#shards, "run", run, generation, chain);
   }
 
   /** Whether a visible record of the log puts this content. */
@@ -327,7 +329,21 @@ export class Home {
     return this.#parts.counters.all();
   }
 
+  /** The visible artifacts that name this end in a relation of this type, and the origins that put them. */
+  saying(end: string, type: string): { readonly key: string; readonly origins: readonly Origin[] }[] {
+    const visibility = new Visibility(this.#parts, undefined);
+    return relationsWith(this.#parts.db, end, "to")
+      .filter((relation) => relation.type === type)
+      .map(({ by: key }) => ({ key, origins: visibility.puts(`a:${key}`, key).map(({ o }) => o) }))
+      .filter(({ origins }) => origins.length > 0);
+  }
+
   // ── conflicts ──
+
+  /** Those about one cell, memo or step. */
+  conflictsAbout(cell: string): Conflict[] {
+    return this.#parts.conflicts.about(cell);
+  }
 
   conflicts(filter?: { readonly state?: "open" | "resolved"; readonly kind?: ConflictKind }): Conflict[] {
     return this.#parts.conflicts.list(filter);

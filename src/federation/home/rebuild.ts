@@ -22,7 +22,11 @@ export function rebuild(parts: HomeParts): void {
     erasure.mark(cells.all(), () => bounds);
     for (const index of shards.indexes())
       for (const { key, type, bytes } of artifacts(shards.at(index), hasRelations))
-        indexRelations(db, hexOf(key), relationsOf({ key: hexOf(key), type: String(type), bytes: bytes as Uint8Array }));
+        indexRelations(
+          db,
+          hexOf(key),
+          relationsOf({ key: hexOf(key), type: String(type), bytes: bytes as Uint8Array }),
+        );
     for (const { number, size } of origins.list()) {
       let page: LogRecord[] = [];
       for (const record of log.records(number, size)) {
@@ -40,8 +44,8 @@ export function rebuild(parts: HomeParts): void {
 function rebuildFacts(shard: HomeDatabase): void {
   shard.transact(() => {
     shard.db.exec("delete from fact; delete from tag");
-    for (const { key, type, bytes } of artifacts(shard, hasFacts))
-      indexFacts(shard, hexOf(key), String(type), bytes as Uint8Array);
+    for (const { id, type, bytes } of artifacts(shard, hasFacts))
+      indexFacts(shard, Number(id), String(type), bytes as Uint8Array);
   });
 }
 
@@ -49,7 +53,7 @@ function rebuildFacts(shard: HomeDatabase): void {
 function* artifacts(shard: HomeDatabase, fits: (type: string) => boolean): Generator<Row> {
   const types = shard.all("select distinct type from artifact").map(({ type }) => String(type));
   for (const type of types.filter(fits))
-    for (let after = 0; ; ) {
+    for (let after = 0; ;) {
       const page = shard.all(
         `select id, key, type, bytes from artifact where type = ? and id > ? and state = ${State.present} order by id limit ${PAGE}`,
         type,

@@ -61,7 +61,9 @@ export function traverse(
         if (mark !== undefined) found.push({ ...relationBy(parts.db, by, type), depth, mark });
       }
     if (found.length > 0 && depth > most) return { relations, isCut: true };
-    found.sort((a, b) => compareMarks(a.mark, b.mark) || (a.by < b.by ? -1 : a.by > b.by ? 1 : a.type < b.type ? -1 : 1));
+    found.sort(
+      (a, b) => compareMarks(a.mark, b.mark) || (a.by < b.by ? -1 : a.by > b.by ? 1 : a.type < b.type ? -1 : 1),
+    );
     for (const relation of found) {
       if (relations.length === limit) return { relations, isCut: true };
       relations.push(relation);

@@ -54,7 +54,8 @@ export function followEvidence(home: Home, contents: readonly Content[], from?: 
     const text = Buffer.from(bytes).toString("utf8");
     const origin = originOfEvidence(text);
     const state = origin === undefined ? undefined : home.origin(origin);
-    if (state === undefined || state.own || state.status === "forked") continue;
+    // Of a log that forked already, too: sites that have the same evidence must keep the same records, so the first place counts.
+    if (state === undefined || state.own) continue;
     try {
       home.takeForkEvidence(text, from);
     } catch (error) {

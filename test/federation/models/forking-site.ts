@@ -2,14 +2,11 @@
 
 import {
   foldRecords,
-  forkEvidence,
-  forkEvidenceText,
   hashesOf,
   KeyHistory,
   LogTree,
   nextEpoch,
   nextRecord,
-  openForkEvidence,
   parseRecord,
   recordText,
   relationOf,
@@ -22,6 +19,7 @@ import {
   type Origin,
   type RecordBody,
 } from "../../../src/federation/index.ts";
+import { evidenceText, makeEvidence, verifyEvidence } from "../../../src/federation/home/fork-evidence.ts";
 import { leafHash, type SigningKey } from "../../../src/receipts/index.ts";
 
 /** Texts with a signed head. */
@@ -127,9 +125,9 @@ export class Reader {
     const relation = relationOf(copyOf(this.texts), theirs);
     if (relation.status === "forked") {
       const { at } = relation;
-      const own = { checkpoint: this.checkpoint!, record: this.texts[at]!, hashAt: hashesOf(this.texts.map(leafHash)) };
-      const other = { checkpoint, record: texts[at]!, hashAt: hashesOf(texts.map(leafHash)) };
-      this.hear(forkEvidenceText(forkEvidence(at, own, other)));
+      const own = { checkpoint: this.checkpoint!, leaves: this.texts.map(leafHash) };
+      const other = { checkpoint, leaves: texts.map(leafHash) };
+      this.hear(evidenceText(makeEvidence(at, own, other)));
       return "forked";
     }
     if (relation.status !== "prefix") return "known";
@@ -146,7 +144,7 @@ export class Reader {
 
   /** Evidence from another reader. */
   hear(evidence: string): void {
-    const { at } = openForkEvidence(evidence, this.history);
+    const { at } = verifyEvidence(evidence, this.history);
     if (this.quarantined === undefined || at < this.quarantined.at) this.quarantined = { at, evidence };
   }
 

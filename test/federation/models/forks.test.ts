@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { forkEvidenceText, KeyHistory, openForkEvidence, originOfEvidence } from "../../../src/federation/index.ts";
+import {
+  evidenceText,
+  originOfEvidence,
+  verifyEvidence,
+  type BranchEvidence,
+} from "../../../src/federation/home/fork-evidence.ts";
+import { KeyHistory } from "../../../src/federation/index.ts";
 import { sha256Hex } from "../../../src/base/index.ts";
 import { signingKeyOf } from "../../../src/receipts/index.ts";
 import { Reader, Site } from "./forking-site.ts";
@@ -85,7 +91,7 @@ describe("T-03: a site that signs two logs", () => {
     const text = x.quarantined!.evidence;
     expect(y.quarantined!.evidence).toBe(text);
     expect(originOfEvidence(text)).toBe(key.origin);
-    expect(openForkEvidence(text, KeyHistory.genesis(key.vkey)).at).toBe(300);
+    expect(verifyEvidence(text, KeyHistory.genesis(key.vkey)).at).toBe(300);
     // It grows with the logarithm of the log.
     expect(text.length).toBeLessThan(6_000);
   });
@@ -101,22 +107,22 @@ describe("T-03: a site that signs two logs", () => {
     for (let at = 0; at < evidence.length; at += 1)
       for (const other of ["0", "A", '"']) {
         const changed = evidence.slice(0, at) + other + evidence.slice(at + 1);
-        if (changed !== evidence) expect(() => openForkEvidence(changed, history), `${at}`).toThrow();
+        if (changed !== evidence) expect(() => verifyEvidence(changed, history), `${at}`).toThrow();
       }
-    const found = openForkEvidence(evidence, history);
+    const found = verifyEvidence(evidence, history) as BranchEvidence;
     const [one, two] = found.branches;
     for (const accusation of [
       { ...found, branches: [one, one] as const },
       { ...found, at: 1 },
-      { ...found, branches: [one, { ...two, record: one.record }] as const },
-      { ...found, branches: [one, { ...one, record: two.record }] as const },
+      { ...found, branches: [one, { ...two, leaf: one.leaf }] as const },
+      { ...found, branches: [one, { ...one, leaf: two.leaf }] as const },
     ])
-      expect(() => openForkEvidence(forkEvidenceText(accusation), history)).toThrow(
-        expect.objectContaining({ code: "EVIDENCE_INVALID" }),
+      expect(() => verifyEvidence(evidenceText(accusation), history)).toThrow(
+        expect.objectContaining({ code: "CHECKPOINT_INVALID" }),
       );
     const other = signingKeyOf(Buffer.alloc(32, 10), "site");
-    expect(() => openForkEvidence(evidence, KeyHistory.genesis(other.vkey))).toThrow(
-      expect.objectContaining({ code: "EVIDENCE_INVALID" }),
+    expect(() => verifyEvidence(evidence, KeyHistory.genesis(other.vkey))).toThrow(
+      expect.objectContaining({ code: "CHECKPOINT_INVALID" }),
     );
   });
 

@@ -1,0 +1,27 @@
+// reprise/federation: several sites that share the history of their runs.
+
+export {
+  createFederation,
+  type ArchiveReport,
+  type ConflictInfo,
+  type EraseReport,
+  type ExchangeOptions,
+  type ExecuteSettings,
+  type Federation,
+  type FederationOptions,
+  type FederationSettings,
+  type FederationStatus,
+  type GcReport,
+  type MemoTrust,
+  type OriginInfo,
+  type PeerInfo,
+  type PeerSettings,
+  type PublishedPayloads,
+  type PublishRule,
+  type ServedSite,
+  type ServeOptions,
+  type SnapshotChange,
+  type SnapshotInfo,
+  type SyncReport,
+  type WorkTargets,
+} from "./federation/index.ts";
