@@ -1,6 +1,7 @@
 // What createFederation returns: one site, its logs and its peers.
 
 import type { PayloadCodec } from "../base/index.ts";
+import type { ForeignMemos } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, LogLevel } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { FederationSettings } from "./settings.ts";
@@ -17,7 +18,7 @@ export interface FederationOptions<Peer extends string = string> extends Federat
   home?: string;
   /** The signing key, the text of `<home>/key`. Default: `REPRISE_KEY`, or that file, which is created if there is none. */
   key?: string;
-  /** `"continuous"`: exchange records with peers until `close()`. `"manual"`: only when `sync`, `push` or `pull` is called. Default: `"continuous"`. */
+  /** `"continuous"`: exchange records with peers, and execute their tasks, until `close()`. `"manual"`: only when `sync`, `push` or `pull` is called. Default: `"continuous"`. */
   sync?: "continuous" | "manual";
   /** Where failures of the exchange are reported, once a minute at most for each peer. Default: standard error. */
   logger?: Logger | LogLevel | false;
@@ -200,6 +201,8 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
     /** The digest of the state at a snapshot, or now: equal on every site that has the same records. */
     stateHash(id?: string): Promise<string>;
   };
+  /** Results of pure steps that trusted peers have published, for `createEngine({ memos: site.memos })`. */
+  readonly memos: ForeignMemos;
   /** Histories and contents that contradict each other; resolved ones too with `all`. */
   conflicts(options?: { all?: boolean }): Promise<readonly ConflictInfo[]>;
   /** Marks a conflict as decided, with the reason. */

@@ -5,7 +5,7 @@
 // site.S3. `close` ends what waits, in this order: loop, servers, work, carriers, home. Twice is once.
 
 import { RepriseError, type Random, type Timers } from "../base/index.ts";
-import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
+import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
 import type {
   ArchiveReport,
   ConflictInfo,
@@ -23,10 +23,15 @@ import type { Conflict } from "./home/conflicts.ts";
 import { firstEpoch } from "./log/origin.ts";
 import { PeerExchange, type PullWait, type Target } from "./peer-exchange.ts";
 import { SiteLog, type SiteLogParts } from "./site-log.ts";
+import type { Route } from "./serve/route.ts";
 import { serveSite } from "./site-server.ts";
 import { SiteSnapshots } from "./site-snapshots.ts";
+import { offerWork } from "./site-work.ts";
+import { FederatedMemos } from "./work/federated-memos.ts";
 
 export interface SiteParts extends SiteLogParts {
+  /** Opens the store once more; undefined: the site has none. */
+  readonly openStore: (() => Promise<Store>) | undefined;
   readonly definitions: readonly (Definition | AnyTask)[];
   readonly logger: Logger;
   readonly timers: Timers;
@@ -46,6 +51,8 @@ export class Site implements Federation {
   readonly #lastly: (() => Promise<void>)[] = [];
   readonly #listeners = new Set<() => void>();
   readonly snapshots: SiteSnapshots;
+  readonly memos: FederatedMemos;
+  #offered: Promise<readonly Route[]> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(parts: SiteParts) {
@@ -62,6 +69,13 @@ export class Site implements Federation {
       random,
     });
     this.snapshots = new SiteSnapshots(home);
+    const trusted = settings.peers.filter(({ memo }) => memo.trust).map(({ origin, memo }) => [origin, memo] as const);
+    this.memos = new FederatedMemos({
+      home,
+      own: own.key.origin,
+      trusted: new Map(trusted),
+      report: (message, data) => parts.logger.warn(message, data),
+    });
   }
 
   get origin(): string {
@@ -229,7 +243,11 @@ export class Site implements Federation {
 
   async serve(options: ServeOptions = {}): Promise<ServedSite> {
     await this.record();
-    const served = await serveSite(this.#parts, options, []);
+    this.#offered ??= offerWork(this.#parts).then((work) => {
+      if (work !== undefined) this.onClose(() => work.stop());
+      return work?.routes ?? [];
+    });
+    const served = await serveSite(this.#parts, options, await this.#offered);
     this.#listeners.add(served.changed);
     this.onClose(() => served.close());
     return served;

@@ -252,12 +252,7 @@ class OpenSockets {
 }
 
 /** listener.L3 */
-function closerOf(
-  server: Server,
-  sockets: OpenSockets,
-  handler: ClosableHandler,
-  timers: Timers,
-): () => Promise<void> {
+function closerOf(server: Server, sockets: OpenSockets, handler: ClosableHandler, timers: Timers): () => Promise<void> {
   let closing: Promise<void> | undefined;
   return () =>
     (closing ??= (async () => {

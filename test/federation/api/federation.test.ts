@@ -3,8 +3,9 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { createEngine } from "reprise";
 import { createFederation } from "reprise/federation";
-import { double, freshFolder, secret, TestSite, TOKEN } from "./sites.ts";
+import { DEFINITIONS, double, freshFolder, movie, render, secret, TestSite, TOKEN } from "./sites.ts";
 
 /** Whether a file of the folder holds the text. */
 function holds(folder: string, text: string): boolean {
@@ -117,6 +118,40 @@ describe("over HTTP", () => {
       ["hub", "CARRIER_UNREACHABLE"],
       ["disk", undefined],
     ]);
+  });
+});
+
+describe("work", () => {
+  test("a task with a label of a peer is executed there, and its run ends here", async () => {
+    const [edge, studio] = [new TestSite("edge"), new TestSite("studio")];
+    const vkeys = { edge: await edge.vkey(), studio: await studio.vkey() };
+    const home = await edge.open({
+      store: edge.store,
+      definitions: DEFINITIONS,
+      peers: { studio: { vkey: vkeys.studio, token: TOKEN } },
+      work: { gpu: "studio" },
+    });
+    await home.setOn(true);
+    const { url } = await home.serve({ port: 0 });
+    await studio.open({
+      sync: "continuous",
+      definitions: DEFINITIONS,
+      peers: { edge: { vkey: vkeys.edge, url, token: TOKEN } },
+      execute: { for: ["edge"], labels: ["gpu"] },
+    });
+    await using engine = await createEngine({ store: edge.store, definitions: [movie, render], logger: false });
+    const run = await engine.start(movie, "a lake", { id: "m-1" });
+    expect(await run.result()).toBe("a lake in color");
+  });
+
+  test("a site that offers work needs the tasks, and a site that executes it needs the address", async () => {
+    const [edge, studio] = [new TestSite("edge"), new TestSite("studio")];
+    const peers = { studio: { vkey: await studio.vkey(), token: TOKEN } };
+    const home = await edge.open({ store: edge.store, peers, work: { gpu: "studio" } });
+    await expect(home.serve({ port: 0 })).rejects.toThrow(/work\.gpu: no task of `definitions` has the label gpu/);
+    await expect(edge.open({ peers, execute: { for: ["studio"] } })).rejects.toThrow(
+      /execute\.for: the peer studio has no https:\/\/ URL/,
+    );
   });
 });
 

@@ -258,14 +258,22 @@ test("bodies share the memory of their peer one after the other", async () => {
   const contents = Array.from({ length: 12 }, (_, i) => contentOf("text/plain", "abcdefghijkl"[i]!.repeat(900_000)));
   for (const { key } of contents) log.append({ op: "put", k: key });
   take(site.home, log);
-  const puts = contents.map((content) => site.put(`/${log.origin}/${artifactPath(content.key)}`, encodeArtifact(content)));
+  const puts = contents.map((content) =>
+    site.put(`/${log.origin}/${artifactPath(content.key)}`, encodeArtifact(content)),
+  );
   for (const response of await Promise.all(puts)) expect(response.status).toBe(201);
   expect(site.home.missing()).toEqual([]);
 });
 
 test("a path of any length is answered at once", async () => {
   const site = await startSite();
-  const paths = [`/${"a/".repeat(3_000)}`, `/edge7/${"0".repeat(8_000)}`, `/e/${"x000/".repeat(1_500)}000`, "/%00%ff", "/run/%ff"];
+  const paths = [
+    `/${"a/".repeat(3_000)}`,
+    `/edge7/${"0".repeat(8_000)}`,
+    `/e/${"x000/".repeat(1_500)}000`,
+    "/%00%ff",
+    "/run/%ff",
+  ];
   for (const path of paths) expect((await site.send(path)).status).toBeGreaterThanOrEqual(400);
   expect(site.errors).toEqual([]);
 });
