@@ -11,9 +11,11 @@ import type {
   ConflictInfo,
   EraseReport,
   ExchangeOptions,
+  FederatedRun,
   Federation,
   FederationStatus,
   GcReport,
+  RunsFilter,
   ServedSite,
   ServeOptions,
   SyncReport,
@@ -25,6 +27,7 @@ import { PeerExchange, type PullWait, type Target } from "./peer-exchange.ts";
 import { SiteLog, type SiteLogParts } from "./site-log.ts";
 import type { Route } from "./serve/route.ts";
 import { serveSite } from "./site-server.ts";
+import { bundleOf, findRuns } from "./site-runs.ts";
 import { SiteSnapshots } from "./site-snapshots.ts";
 import { offerWork } from "./site-work.ts";
 import { FederatedMemos } from "./work/federated-memos.ts";
@@ -213,6 +216,17 @@ export class Site implements Federation {
 
   async resolve(id: number, how: string): Promise<ConflictInfo> {
     return conflictInfo(this.#parts.home.resolve(id, how));
+  }
+
+  // ── runs ──
+
+  async runs(filter: RunsFilter = {}): Promise<readonly FederatedRun[]> {
+    return findRuns(this.#parts.home, filter);
+  }
+
+  async bundle(run: string, { origin, from }: { origin?: string; from?: string } = {}): Promise<readonly string[]> {
+    const target = from === undefined ? undefined : this.target(from);
+    return bundleOf(this.#parts.home, { run, origin }, target, target && (await this.#exchange.carrier(target)));
   }
 
   // ── history ──

@@ -19,6 +19,7 @@ import type { Origin } from "../log/origin.ts";
 import { MAX_PACKED_BYTES, packText } from "../log/pack.ts";
 import type { LogRecord } from "../log/record.ts";
 import { artifactPath, CHECKPOINT_PATH, handoverPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
+import { erasedBetween, removeErased } from "./erase.ts";
 import { FILLED_PATH, filledText, parseFilled } from "./filled.ts";
 import { edgeAt, edgeFromRecords, readRecords, rootAt, tileFiles } from "./log-files.ts";
 import { fitsAny, Publication, statementFacts, type PublicationRule } from "./publish.ts";

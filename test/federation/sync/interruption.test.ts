@@ -31,7 +31,9 @@ test("a push that is killed before any operation is finished by the next one, an
     const carrier = await folderCarrier();
     await expect(edge.push(interrupted(carrier, stop), "hub", { state: undefined })).rejects.toBeInstanceOf(Killed);
     // push.U1: a checkpoint is there only with everything under it.
-    expect(carrier.folder === "" || !filesIn(carrier.folder).has(`/${edge.origin}/checkpoint`), String(stop)).toBe(true);
+    expect(carrier.folder === "" || !filesIn(carrier.folder).has(`/${edge.origin}/checkpoint`), String(stop)).toBe(
+      true,
+    );
     const again = interrupted(carrier);
     const [outcome] = await edge.push(again, "hub", { state: undefined });
     expect(outcome?.status).toBe("pushed");
@@ -56,7 +58,9 @@ test("a pull that is killed before any operation is finished by the next one, wi
   };
   const whole = copyOfHome();
   const counted = interrupted(carrier);
-  expect(await pullFrom(whole, counted, { journals: "all" })).toMatchObject([{ status: "pulled", records: 4, journals: 2 }]);
+  expect(await pullFrom(whole, counted, { journals: "all" })).toMatchObject([
+    { status: "pulled", records: 4, journals: 2 },
+  ]);
   const expected = whole.stateHash();
   expect(expected).toBe(edge.home.stateHash());
   whole.close();
@@ -69,7 +73,9 @@ test("a pull that is killed before any operation is finished by the next one, wi
     expect(home.stateHash()).toBe(expected);
     expect(home.missing()).toEqual([]);
     const again = interrupted(carrier);
-    expect(await pullFrom(home, again, { journals: "all" })).toMatchObject([{ status: "unchanged", records: 0, contents: 0 }]);
+    expect(await pullFrom(home, again, { journals: "all" })).toMatchObject([
+      { status: "unchanged", records: 0, contents: 0 },
+    ]);
     expect(again.operations).toEqual([`get ${edge.origin}/checkpoint`]);
   }
 });
@@ -95,7 +101,9 @@ test("when writing stops, five peers exchange nothing but heads in 1,000 rounds"
     await site.pull(counted);
     await site.sync(counted, "hub");
   }
-  expect(counted.operations.filter((operation) => !/^get site-\d\/[0-9a-f]{16}\/checkpoint$/.test(operation))).toEqual([]);
+  expect(counted.operations.filter((operation) => !/^get site-\d\/[0-9a-f]{16}\/checkpoint$/.test(operation))).toEqual(
+    [],
+  );
   expect(sites.map(({ home }) => home.origins().map(({ size }) => size))).toEqual(sizes);
   expect(filesIn(hub.folder)).toEqual(before);
 });

@@ -6,7 +6,13 @@ import { signCheckpoint } from "../../../src/federation/log/checkpoint.ts";
 import { checkBundleWithLog } from "../../../src/federation/sync/log-proof.ts";
 import { homeBundle } from "../../../src/federation/sync/home-bundle.ts";
 import { rotateKey } from "../../../src/federation/sync/rotate-key.ts";
-import { bundleText, parseVkey, signingKeyOf, type BundleReport, type SigningKey } from "../../../src/receipts/index.ts";
+import {
+  bundleText,
+  parseVkey,
+  signingKeyOf,
+  type BundleReport,
+  type SigningKey,
+} from "../../../src/receipts/index.ts";
 import { double, folderCarrier, Site } from "./site.ts";
 
 const RULES = [{ to: ["*"], payloads: "full" as const }];
@@ -79,8 +85,14 @@ test("a checkpoint of a retired, a future or an unknown key is refused", async (
     return outcome;
   };
   const future = nextKey(edge, "future");
-  expect(await at(future.forOrigin(edge.origin))).toMatchObject({ status: "refused", code: "NOT_ADMITTED", records: 0 });
-  expect(await at(signingKeyOf(Buffer.alloc(32, 9), "edge").forOrigin(edge.origin))).toMatchObject({ status: "refused" });
+  expect(await at(future.forOrigin(edge.origin))).toMatchObject({
+    status: "refused",
+    code: "NOT_ADMITTED",
+    records: 0,
+  });
+  expect(await at(signingKeyOf(Buffer.alloc(32, 9), "edge").forOrigin(edge.origin))).toMatchObject({
+    status: "refused",
+  });
   await rotate(edge, "future");
   await edge.run(double, { "d-1": 1 });
   await edge.take();
@@ -101,7 +113,10 @@ test("a rotation that stopped after its record was logged is finished by the nex
   const killed = new Proxy(edge.home, {
     get(home, name) {
       const value: unknown = Reflect.get(home, name, home);
-      if (name === "ingest" && home.origin(edge.origin)!.size === 2 && rotated) return () => { throw new Error("killed"); };
+      if (name === "ingest" && home.origin(edge.origin)!.size === 2 && rotated)
+        return () => {
+          throw new Error("killed");
+        };
       return typeof value === "function" ? value.bind(home) : value;
     },
   });

@@ -50,15 +50,22 @@ test("no byte that a peer got holds text that no rule publishes to it", async ()
   await edge.push(auditor, "auditor");
   await edge.push(nobody, "nobody");
 
-  const [toHub, toAuditor, toNobody] = [hub, auditor, nobody].map(({ folder }) => everythingIn(folder)) as [string, string, string];
+  const [toHub, toAuditor, toNobody] = [hub, auditor, nobody].map(({ folder }) => everythingIn(folder)) as [
+    string,
+    string,
+    string,
+  ];
   expect(toHub).toContain("4711471147");
   expect(toHub).toContain("sum-of-march");
   for (const text of ["pin 9876", "vault-of-anna", "vault.open"]) expect(toHub).not.toContain(text);
   for (const text of ["sum-of-march", "vault-of-anna", "vault.open"]) expect(toAuditor).toContain(text);
   for (const text of ["4711471147", "9422942294", "pin 9876"]) expect(toAuditor).not.toContain(text);
-  for (const text of ["4711471147", "9422942294", "pin 9876", "march", "anna", "vault", "math"]) expect(toNobody).not.toContain(text);
+  for (const text of ["4711471147", "9422942294", "pin 9876", "march", "anna", "vault", "math"])
+    expect(toNobody).not.toContain(text);
   // The log is the same for all.
-  const notes = [hub, auditor, nobody].map(({ folder }) => readFileSync(join(folder, edge.origin, "checkpoint"), "utf8"));
+  const notes = [hub, auditor, nobody].map(({ folder }) =>
+    readFileSync(join(folder, edge.origin, "checkpoint"), "utf8"),
+  );
   expect(new Set(notes).size).toBe(1);
 });
 
@@ -73,8 +80,13 @@ test("an input of four digits cannot be found in what an encrypted store publish
   expect(text).toContain('\\"blind\\":true');
   expect(text).not.toContain("pin 9876");
   // Who guesses the input knows its text, and so everything that a plain digest would be made of.
-  const digests = Array.from({ length: 10_000 }, (_, pin) => JSON.stringify(`pin ${String(pin).padStart(4, "0")}`)).flatMap(
-    (guess) => [guess, `{"pin":${guess}}`, guess.replace('"pin', '"opened pin')].flatMap((value) => [valueKey(value), sha256Hex(value)]),
+  const digests = Array.from({ length: 10_000 }, (_, pin) =>
+    JSON.stringify(`pin ${String(pin).padStart(4, "0")}`),
+  ).flatMap((guess) =>
+    [guess, `{"pin":${guess}}`, guess.replace('"pin', '"opened pin')].flatMap((value) => [
+      valueKey(value),
+      sha256Hex(value),
+    ]),
   );
   expect(digests.filter((digest) => text.includes(digest))).toEqual([]);
 });
