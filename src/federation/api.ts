@@ -1,6 +1,6 @@
 // What createFederation returns: one site, its logs and its peers.
 
-import type { PayloadCodec } from "../base/index.ts";
+import type { Duration, PayloadCodec } from "../base/index.ts";
 import type { ForeignMemos } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, LogLevel } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
@@ -240,6 +240,8 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
   resolve(conflict: number, how: string): Promise<ConflictInfo>;
   /** Puts journals, statements and the log of this site on a carrier; default: the one of the option `archive`. */
   archive(carrier?: string, options?: ExchangeOptions): Promise<ArchiveReport>;
+  /** Deletes runs of the store that ended that long ago and that the archive has. */
+  pruneArchived(options: { olderThan: Duration; dryRun?: boolean }): Promise<{ readonly runs: number }>;
   /** Deletes the contents of a run of this site, or one content, on every site, for good. */
   erase(what: string, options: { reason: string; all?: boolean }): Promise<EraseReport>;
   /** Drops everything that is derived from logs and contents, and computes it again. */

@@ -4,7 +4,7 @@
 // site.S2. What goes wrong with one peer is in its report; the exchange with the others goes on.
 // site.S3. `close` ends what waits, in this order: loop, servers, work, carriers, home. Twice is once.
 
-import { RepriseError, type Random, type Timers } from "../base/index.ts";
+import { RepriseError, toMs, type Duration, type Random, type Timers } from "../base/index.ts";
 import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
 import type {
   ArchiveReport,
@@ -238,6 +238,18 @@ export class Site implements Federation {
         "There is no carrier to archive to. Name one, `reprise archive s3://bucket/prefix`, or set `archive` in the settings.",
       );
     return this.#log.archive(await this.#exchange.carrier(this.target(carrier)), options);
+  }
+
+  async pruneArchived({
+    olderThan,
+    dryRun = false,
+  }: {
+    olderThan: Duration;
+    dryRun?: boolean;
+  }): Promise<{ runs: number }> {
+    const ageMs = toMs(olderThan, "pruneArchived: olderThan");
+    const { store, clock } = this.#parts;
+    return { runs: await this.#log.pruneArchived((store?.now() ?? clock.now()) - ageMs, dryRun) };
   }
 
   erase(what: string, options: { reason: string; all?: boolean }): Promise<EraseReport> {
