@@ -33,10 +33,14 @@ import { readObject } from "./nats-object.ts";
 import { KeyWatch } from "./nats-watch.ts";
 import { isPending, pause, readUntilChanged } from "./waiting.ts";
 
+/** A request that is lost with its connection fails only after this time, and is then repeated. */
+const REQUEST_MS = 5_000;
+
 /** Opens a bucket of a NATS server. It is created by the first write. */
 export async function openNats(url: string, options: CarrierOptions): Promise<NatsCarrier> {
   const limits = { ...CARRIER_LIMITS, ...options.limits };
-  return new NatsCarrier(await connectNats(url, options.token, limits.responseMs), options, limits);
+  const timeoutMs = Math.min(limits.responseMs, REQUEST_MS);
+  return new NatsCarrier(await connectNats(url, options.token, timeoutMs), options, limits);
 }
 
 interface Stores {

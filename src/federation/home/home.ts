@@ -30,7 +30,7 @@ import { LogTable, type Bounds, type LogRow } from "./log-table.ts";
 import { Origins, stateOfOrigin, type AdmitOptions, type OriginRow, type OriginState } from "./origins.ts";
 import { rebuild } from "./rebuild.ts";
 import { isRepriseFederationError, Refusal, refused } from "./refusal.ts";
-import { findRuns, runRecordKeys, type FoundRun, type RunFilter } from "./runs.ts";
+import { findRuns, type FoundRun, type RunFilter } from "./runs.ts";
 import { project, scan, type ScanFilter, type ScannedArtifact } from "./scan.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
@@ -255,7 +255,7 @@ export class Home {
 
   /** The keys of the run records of an execution; of its chain alone if one is given. */
   runRecords(run: string, generation: number, chain?: string): string[] {
-    return runRecordKeys(this.#parts, run, generation, chain);
+    return factKeys(this.#shards, "run", run, generation, chain);
   }
 
   /** Whether a visible record of the log puts this content. */

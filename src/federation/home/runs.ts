@@ -136,22 +136,3 @@ function runOf(record: string, origin: Origin, row: Row, statement: Statement | 
     ...(statement && { statement: statement.key }),
   };
 }
-
-/** The keys of the run records of an execution, whether they are visible or not. */
-export function runRecordKeys(
-  { contents: { shards } }: HomeParts,
-  run: string,
-  generation: number,
-  chain?: string,
-): string[] {
-  const keys: string[] = [];
-  for (const index of shards.indexes())
-    for (const { key, chain: found } of shards
-      .at(index)
-      .all(
-        "select a.key, f.chain from fact f join artifact a on a.id = f.id where f.run = ? and f.generation = ? and f.kind = 'run'",
-        ...[run, generation],
-      ))
-      if (chain === undefined || found === chain) keys.push(hexOf(key));
-  return keys.sort();
-}

@@ -61,7 +61,7 @@ export class FederatedMemos implements ForeignMemos {
     if (said.length === 0 && conflicts.length === 0) return undefined;
     const all = own === undefined ? said : [...said, { origin: this.#options.own, ...own }];
     const picked = findPicked(conflicts, all);
-    if (picked !== undefined) return this.#known(picked);
+    if (picked !== undefined) return { ...this.#known(picked), isChosen: true };
     if (conflicts.some(({ state }) => state === "open")) return { status: "divergent" };
     if (new Set(all.map(({ result }) => keyOf(result))).size > 1) {
       this.#diverged(memo, all);
@@ -71,7 +71,7 @@ export class FederatedMemos implements ForeignMemos {
     return first && this.#known(first);
   }
 
-  #known({ origin, result }: Said): ForeignAnswer {
+  #known({ origin, result }: Said): Extract<ForeignAnswer, { status: "known" }> {
     const sample = this.#options.trusted.get(origin)?.sample ?? 0;
     return { status: "known", result, origin, sample };
   }

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { connectNats } from "../../../src/federation/carriers/nats-connection.ts";
 import { openCarrier } from "../../../src/federation/index.ts";
 import { describeOn, startNats, type NatsServer } from "../../servers/index.ts";
-import { CARRIER_CASES } from "../carrier-cases.ts";
+import { freePort } from "../../servers/supervised-process.ts";
+import { CARRIER_CASES, noise } from "../carrier-cases.ts";
 import { PORTS } from "./real-ports.ts";
 
 const PATH = "edge7/56475aa75463474c/checkpoint";
@@ -30,7 +32,10 @@ describeOn("nats", "a NATS server", () => {
     expect(await Array.fromAsync(carrier.list!(""))).toEqual([]);
     await carrier.remove!(PATH);
     await carrier.close();
-    expect(server.log()).not.toContain(url.slice(url.lastIndexOf("/") + 1));
+    const { connection, manager, bucket } = await connectNats(url, undefined, 5_000);
+    const streams = await Array.fromAsync(manager.streams.names());
+    await connection.close();
+    expect(streams.filter((name) => name.endsWith(`_${bucket}`))).toEqual([]);
   });
 
   test("a carrier that was closed, or whose server is gone, is unreachable", async () => {
@@ -88,4 +93,52 @@ describeOn("nats", "NATS servers of a test", () => {
     await carrier.put!(TILE, bytesOf("tile"), { absent: true });
     await carrier.close();
   });
+
+  test(
+    "a hub that mirrors both streams of a leaf is read like the leaf, and has its versions",
+    { timeout: 120_000 },
+    async () => {
+      const leafPort = await freePort();
+      await using hub = await startNats({
+        config: [
+          'jetstream { store_dir: "$FOLDER/data", domain: hub }',
+          `leafnodes { listen: "127.0.0.1:${leafPort}" }`,
+        ],
+      });
+      await using leaf = await startNats({
+        config: [
+          'jetstream { store_dir: "$FOLDER/data", domain: leaf }',
+          `leafnodes { remotes: [ { url: "nats-leaf://127.0.0.1:${leafPort}" } ] }`,
+        ],
+      });
+      const edge = await openCarrier(`${leaf.url}/history`, PORTS);
+      const files = new Map(
+        [...Array(20).keys()].map((n) => [`edge7/56475aa75463474c/tile/0/0${n + 10}`, noise(n * 20_000, n)]),
+      );
+      for (const [path, bytes] of files) await edge.put!(path, bytes, { absent: true });
+      const first = await edge.put!(PATH, bytesOf("1"), { match: null });
+      const { connection, manager } = await connectNats(`${hub.url}/history`, undefined, 5_000);
+      for (const name of ["KV_history", "OBJ_history"])
+        await manager.streams.add({
+          name,
+          allow_rollup_hdrs: true,
+          mirror: { name, external: { api: "$JS.leaf.API", deliver: "" } },
+        });
+      await connection.close();
+      const mirror = await openCarrier(`${hub.url}/history`, PORTS);
+      const found = await mirror.get(PATH, { waitMs: 20_000 });
+      expect(found).toEqual({ bytes: bytesOf("1"), etag: first });
+      for (const [path, bytes] of files) expect(await mirror.get(path, { waitMs: 20_000 })).toMatchObject({ bytes });
+      expect((await Array.fromAsync(mirror.list!(""))).sort()).toEqual([...files.keys(), PATH].sort());
+      // A reader of the hub waits, and the leaf writes.
+      const waiting = mirror.get(PATH, { after: first, waitMs: 25_000 });
+      const second = await edge.put!(PATH, bytesOf("2"), { match: first });
+      expect(await waiting).toEqual({ bytes: bytesOf("2"), etag: second });
+      // The leaf is gone: the hub has what it had.
+      await leaf.kill();
+      expect(await mirror.get(PATH)).toEqual({ bytes: bytesOf("2"), etag: second });
+      for (const [path, bytes] of files) expect(await mirror.get(path)).toMatchObject({ bytes });
+      await Promise.all([edge.close(), mirror.close()]);
+    },
+  );
 });
