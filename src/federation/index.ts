@@ -104,12 +104,14 @@ export type {
   ConflictInfo,
   EraseReport,
   ExchangeOptions,
+  FederatedRun,
   Federation,
   FederationOptions,
   FederationStatus,
   GcReport,
   OriginInfo,
   PeerInfo,
+  RunsFilter,
   ServedSite,
   ServeOptions,
   SnapshotChange,
@@ -126,3 +128,4 @@ export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
 export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
 export type { Access, Call, Route } from "./serve/route.ts";
 export type { ServeLimits } from "./serve/serve-limits.ts";
+export { checkBundleWithLog } from "./sync/log-proof.ts";
