@@ -31,7 +31,10 @@ test("an archived run is pruned, and pulled back every reading command says the 
   const journal = (await command(["journal", "s-1", "--json", "--store", `sqlite:${edge.file}`])).stdout;
   expect(journal).toContain("ChildWorkflowInitiated");
 
-  expect(await archiveTo(store, edge.home, edge.key, carrier, { state: edge.state })).toMatchObject({ runs: 4, isBlind: false });
+  expect(await archiveTo(store, edge.home, edge.key, carrier, { state: edge.state })).toMatchObject({
+    runs: 4,
+    isBlind: false,
+  });
   expect(await store.prune(far)).toEqual({ runs: 4 });
   expect(await store.findRun("s-1")).toBeUndefined();
 
@@ -40,7 +43,9 @@ test("an archived run is pruned, and pulled back every reading command says the 
   home.admit(edge.key.vkey);
   await pullFrom(home, carrier);
   expect(home.findRuns({ run: "s-1" })).toHaveLength(1);
-  expect(home.journal(statementFacts(home.content(home.findRuns({ run: "s-1" })[0]!.statement!)!)!.journal.root)).toBeUndefined();
+  expect(
+    home.journal(statementFacts(home.content(home.findRuns({ run: "s-1" })[0]!.statement!)!)!.journal.root),
+  ).toBeUndefined();
   const [found] = await fetchRun(home, carrier, edge.origin, "s-1");
   const text = [...homeBundle(home, found!)].map((line) => `${line}\n`).join("");
   const [report] = await Array.fromAsync(checkBundleWithLog(bundleText(text), [edge.key]));
@@ -83,7 +88,9 @@ test("the same run by a directory and by a file is the same bytes", async () => 
     expect(payload(lines[1]!)).toBe(payload(bundled[1]!));
     expect(lines.filter((_, at) => at !== 1).slice(0, bundled.length - 1)).toEqual(bundled.filter((_, at) => at !== 1));
     expect(lines.slice(bundled.length).every((line) => line.startsWith('{"checkpoint":'))).toBe(true);
-    const reports = await Array.fromAsync(checkBundle(bundleText(lines.map((line) => `${line}\n`).join("")), [edge.key]));
+    const reports = await Array.fromAsync(
+      checkBundle(bundleText(lines.map((line) => `${line}\n`).join("")), [edge.key]),
+    );
     expect(reports[0]!.problem).toBeUndefined();
   }
 });
@@ -162,7 +169,7 @@ test("an erased run is gone at home, at peers and on carriers, and is refused wh
   const [other] = edge.home.findRuns({ run: "s-2" });
   await eraseKeys(store, edge.home, edge.key, [other!.statement!, other!.record]);
   await edge.sync(carrier, "hub");
-  expect(everythingIn(carrier.folder)).not.toContain("s-2\\\\\\\"");
+  expect(everythingIn(carrier.folder)).not.toContain('s-2\\\\\\"');
   await hub.pull(carrier);
   expect(hub.home.content(other!.statement!)).toBeUndefined();
 });
