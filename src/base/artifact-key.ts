@@ -7,7 +7,17 @@ import { createHash, createHmac } from "node:crypto";
 import { sha256Hex, sha256HexOf } from "./digest.ts";
 
 /** What this package names by its key. */
-export type ArtifactName = "value" | "claim" | "run" | "memo" | "link" | "slot" | "snapshot" | "evidence";
+export type ArtifactName =
+  | "value"
+  | "claim"
+  | "run"
+  | "memo"
+  | "link"
+  | "slot"
+  | "snapshot"
+  | "evidence"
+  | "memo-answer"
+  | "step";
 
 /** The type of an artifact of this package: `application/vnd.reprise.claim.v1+json`. */
 export function mediaType(name: ArtifactName): string {

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import type { ConflictInfo, FederationStatus } from "../federation/index.ts";
-import { RepriseError } from "../base/index.ts";
+import { RepriseError, toBytes, type Size } from "../base/index.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { withFederation } from "./open-federation.ts";
@@ -144,15 +144,12 @@ export function rebuild(options: FedOptions): Promise<number> {
   });
 }
 
-export function gc(options: FedOptions & { readonly dryRun?: boolean }): Promise<number> {
+export function gc(options: FedOptions & { readonly maxBytes?: string }): Promise<number> {
+  const maxBytes = options.maxBytes === undefined ? undefined : toBytes(options.maxBytes as Size, "--max-bytes");
   return withFederation(options, OPTIONAL, async (site) => {
-    const dryRun = options.dryRun === true;
-    const { contents, bytes } = await site.gc({ dryRun });
-    if (options.json) await printJson({ contents, bytes, dryRun });
-    else
-      await print(
-        `${paint("green", dryRun ? "would delete" : "deleted")} ${pluralize(contents, "content", "contents")}, ${sizeText(bytes)}`,
-      );
+    const { contents, bytes } = await site.gc(maxBytes === undefined ? {} : { maxBytes });
+    if (options.json) await printJson({ contents, bytes });
+    else await print(`${paint("green", "deleted")} ${pluralize(contents, "content", "contents")}, ${sizeText(bytes)}`);
     return EXIT.ok;
   });
 }

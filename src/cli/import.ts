@@ -6,7 +6,8 @@
 //   away from those before it.
 
 import { RepriseError } from "../base/index.ts";
-import { checkBundle, readBundle, type BundleReport } from "../receipts/index.ts";
+import { readBundle, type BundleReport } from "../receipts/index.ts";
+import { checkBundleWithLog } from "../federation/index.ts";
 import type { CopiedRun, Mirror, PutOutcome } from "../stores/maintenance/index.ts";
 import { copyOfBundle } from "./bundle-copy.ts";
 import type { GlobalOptions } from "./global-options.ts";
@@ -83,7 +84,7 @@ async function putBundle(
 
 async function* copies(bundle: OpenedBundle, origin: string, options: ImportOptions): AsyncGenerator<CopiedRun> {
   let noted = false;
-  for await (const found of checkBundle(bundle, admittedKeys(options))) {
+  for await (const found of checkBundleWithLog(bundle, admittedKeys(options))) {
     if (found.problem !== undefined) throw damaged(bundle, found.problem);
     if ((found.statement?.origin ?? "") !== origin)
       throw new RepriseError(

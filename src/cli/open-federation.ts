@@ -5,10 +5,10 @@ import { resolve } from "node:path";
 import { systemClock } from "../base/index.ts";
 import { openFederation, readSettings, settingsFile, type Federation } from "../federation/index.ts";
 import { isServer, sqlitePathOf } from "../stores/index.ts";
-import type { Store } from "../kernel/index.ts";
+import type { AnyTask, Definition, Store } from "../kernel/index.ts";
 import { DEFAULT_STORE, type GlobalOptions } from "./global-options.ts";
 import { homeOf } from "./home.ts";
-import { withStore } from "./open-store.ts";
+import { openExisting, withStore } from "./open-store.ts";
 import { createProgress, type Progress } from "./progress.ts";
 import { onInterrupt } from "./signals.ts";
 
@@ -17,6 +17,8 @@ export interface FederationUse {
   readonly store?: "required" | "optional";
   /** Exchange records with peers in the background. */
   readonly sync?: "continuous" | "manual";
+  /** Tasks that this site offers or executes. */
+  readonly definitions?: readonly (Definition | AnyTask)[];
 }
 
 /** Opens the site, does the work and closes it; also after Ctrl-C. */
@@ -31,7 +33,8 @@ export async function withFederation<T>(
       settings: readSettings(homeOf(options)),
       home: homeOf(options),
       sync: use.sync ?? "manual",
-      ...(store !== undefined && { store }),
+      ...(use.definitions && { definitions: use.definitions }),
+      ...(store !== undefined && { store, openStore: () => openExisting(options.store, false) }),
     });
     onInterrupt({ cleanUp: () => site.close(), announce: () => {} });
     try {

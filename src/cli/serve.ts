@@ -13,15 +13,19 @@ export interface ServeCommandOptions extends GlobalOptions {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly insecure?: boolean;
+  /** Module with the tasks that this site offers or executes. */
+  readonly code?: string;
   readonly sync: boolean;
 }
 
 export async function serve(options: ServeCommandOptions): Promise<number> {
   const { port, host, insecure = false } = options;
   const tls = tlsOf(options);
+  const definitions =
+    options.code === undefined ? [] : await (await import("./load-definitions.ts")).loadDefinitions(options.code);
   return withFederation(
     options,
-    { store: "optional", sync: options.sync ? "continuous" : "manual" },
+    { store: "optional", sync: options.sync ? "continuous" : "manual", definitions },
     async (site): Promise<number> => {
       const served = await site.serve({ port, host, insecure, ...(tls && { tls }) });
       if (options.json) await printJson({ url: served.url, origin: site.origin ?? null, vkey: site.vkey ?? null });

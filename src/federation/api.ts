@@ -1,6 +1,7 @@
 // What createFederation returns: one site, its logs and its peers.
 
-import type { PayloadCodec } from "../base/index.ts";
+import type { Duration, PayloadCodec } from "../base/index.ts";
+import type { ForeignMemos } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, LogLevel } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { FederationSettings } from "./settings.ts";
@@ -17,7 +18,7 @@ export interface FederationOptions<Peer extends string = string> extends Federat
   home?: string;
   /** The signing key, the text of `<home>/key`. Default: `REPRISE_KEY`, or that file, which is created if there is none. */
   key?: string;
-  /** `"continuous"`: exchange records with peers until `close()`. `"manual"`: only when `sync`, `push` or `pull` is called. Default: `"continuous"`. */
+  /** `"continuous"`: exchange records with peers, and execute their tasks, until `close()`. `"manual"`: only when `sync`, `push` or `pull` is called. Default: `"continuous"`. */
   sync?: "continuous" | "manual";
   /** Where failures of the exchange are reported, once a minute at most for each peer. Default: standard error. */
   logger?: Logger | LogLevel | false;
@@ -140,13 +141,40 @@ export interface ConflictInfo {
   readonly evidence: unknown;
 }
 
+/** Which runs to find: conditions that all hold. */
+export interface RunsFilter {
+  /** The id of a run. */
+  run?: string;
+  /** The log that it is in. */
+  origin?: string;
+  definition?: string;
+  /** How it ended: `completed`, `failed`, `cancelled`, `continued`. */
+  status?: string;
+  tag?: string;
+  /** At most this many, in the order of the logs. */
+  limit?: number;
+}
+
+/** A run of this site or of another, as its published record says. */
+export interface FederatedRun {
+  readonly origin: string;
+  readonly id: string;
+  readonly generation: number;
+  readonly definition: string;
+  readonly version: number;
+  readonly status: string;
+  readonly createdAt: Date;
+  readonly endedAt?: Date;
+  readonly tags: readonly string[];
+}
+
 /** What `archive` put on the carrier. */
 export interface ArchiveReport {
   readonly carrier: string;
+  /** Runs that the carrier has now, and that `reprise prune` may delete here. */
   readonly runs: number;
+  /** Records that the carrier lacked. */
   readonly records: number;
-  /** Runs that can be deleted here now. */
-  readonly released: number;
 }
 
 /** What `erase` did. */
@@ -179,6 +207,10 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
   push(peer?: Peer | (string & {}), options?: ExchangeOptions): Promise<readonly SyncReport[]>;
   /** Takes what a peer, or a carrier at a URL, has and this site lacks. Without a name: every peer with a URL. */
   pull(peer?: Peer | (string & {}), options?: ExchangeOptions): Promise<readonly SyncReport[]>;
+  /** The runs whose records are here, of all sites. */
+  runs(filter?: RunsFilter): Promise<readonly FederatedRun[]>;
+  /** The lines of a bundle of a run that is here, with proofs that the log of its site has it; all generations. `from`: a peer or carrier that may have what is missing. */
+  bundle(run: string, options?: { origin?: string; from?: Peer | (string & {}) }): Promise<readonly string[]>;
   /** Answers other sites over HTTP. */
   serve(options?: ServeOptions): Promise<ServedSite>;
   /** The signed head of this site's log: three lines and a signature. */
@@ -200,18 +232,22 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
     /** The digest of the state at a snapshot, or now: equal on every site that has the same records. */
     stateHash(id?: string): Promise<string>;
   };
+  /** Results of pure steps that trusted peers have published, for `createEngine({ memos: site.memos })`. */
+  readonly memos: ForeignMemos;
   /** Histories and contents that contradict each other; resolved ones too with `all`. */
   conflicts(options?: { all?: boolean }): Promise<readonly ConflictInfo[]>;
   /** Marks a conflict as decided, with the reason. */
   resolve(conflict: number, how: string): Promise<ConflictInfo>;
   /** Puts journals, statements and the log of this site on a carrier; default: the one of the option `archive`. */
   archive(carrier?: string, options?: ExchangeOptions): Promise<ArchiveReport>;
+  /** Deletes runs of the store that ended that long ago and that the archive has. */
+  pruneArchived(options: { olderThan: Duration; dryRun?: boolean }): Promise<{ readonly runs: number }>;
   /** Deletes the contents of a run of this site, or one content, on every site, for good. */
   erase(what: string, options: { reason: string; all?: boolean }): Promise<EraseReport>;
   /** Drops everything that is derived from logs and contents, and computes it again. */
   rebuild(): Promise<{ readonly stateHash: string }>;
-  /** Deletes contents that nothing pins and that can be had again. */
-  gc(options?: { dryRun?: boolean }): Promise<GcReport>;
+  /** Deletes contents that nothing needs; with `maxBytes` also contents of other sites, oldest first, until the rest fits. */
+  gc(options?: { maxBytes?: number }): Promise<GcReport>;
   /** Ends the exchange and closes everything. */
   close(): Promise<void>;
 }

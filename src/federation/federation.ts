@@ -24,10 +24,12 @@ import { ExchangeLoop, type Exchange } from "./exchange-loop.ts";
 import { openHome } from "./home/home.ts";
 import { createHomeFolder, getKeyIn, KEY_VARIABLE, parseKey } from "./key-file.ts";
 import type { FederationSettings } from "./settings.ts";
+import { executeWork } from "./site-work.ts";
 import { Site, type SiteParts } from "./site.ts";
 import { SyncState } from "./sync/sync-state.ts";
 
 const DEFAULT_HOME = ".reprise";
+const PORTS = { clock: systemClock, timers: systemTimers, random: systemRandom };
 const NAMES = [...SETTING_NAMES, "codec", "definitions", "home", "key", "logger", "signal", "store", "sync"];
 
 /**
@@ -52,14 +54,11 @@ export async function createFederation<const Peer extends string = never>(
   const parts = { where: "createFederation", settings, home, sync, logger, ...(definitions && { definitions }) };
   checkSettings(settings, parts.where);
   const open = async (): Promise<Site> => {
-    const ports = { clock: systemClock, timers: systemTimers, random: systemRandom };
-    const opened = await source?.["~open"]({ ...ports, durability: "full", codec: checkedCodec });
+    const openStore = source && (() => source["~open"]({ ...PORTS, durability: "full", codec: checkedCodec }));
+    const opened = await openStore?.();
     try {
-      const site = await openFederation({
-        ...parts,
-        ...(opened && { store: opened }),
-        ...(key !== undefined && { key }),
-      });
+      const given = opened && openStore && { store: opened, openStore };
+      const site = await openFederation({ ...parts, ...given, ...(key !== undefined && { key }) });
       if (opened !== undefined) site.onClosed(() => opened.close());
       return site;
     } catch (error) {
@@ -76,6 +75,8 @@ export interface OpenFederation {
   readonly settings: FederationSettings;
   readonly home: string;
   readonly store?: Store;
+  /** Opens it once more, for a worker that offers tasks. */
+  readonly openStore?: () => Promise<Store>;
   /** The text of a key file. */
   readonly key?: string;
   readonly sync?: "continuous" | "manual" | undefined;
@@ -92,15 +93,19 @@ export async function openFederation(options: OpenFederation): Promise<Site> {
   const own = options.key === undefined ? getKeyIn(dir, settings.name) : parseKey(options.key, `${options.where}: key`);
   const home = openHome(dir, settings.shards === undefined ? {} : { shards: settings.shards });
   const state = SyncState.open(dir);
-  const ports = { clock: systemClock, timers: systemTimers, random: systemRandom };
   const { definitions = [] } = options;
   const isKeyInFile = options.key === undefined && !process.env[KEY_VARIABLE];
-  const { store } = options;
-  const parts: SiteParts = { dir, home, state, settings, own, isKeyInFile, store, definitions, logger, ...ports };
+  const { store, openStore } = options;
+  const opened = { dir, home, state, settings, own, isKeyInFile, store, openStore, definitions, logger };
+  const parts: SiteParts = { ...opened, ...PORTS };
   const site = new Site(parts);
   try {
     for (const { vkey, name, grants } of settings.peers) home.admit(vkey, { peer: name, grants });
-    if (options.sync !== "manual") startLoop(site, parts);
+    if (options.sync !== "manual") {
+      const work = executeWork(parts);
+      if (work !== undefined) site.onClose(() => work.stop());
+      startLoop(site, parts);
+    }
     return site;
   } catch (error) {
     await site.close();

@@ -90,7 +90,35 @@ export {
 } from "./log/tree-proof.ts";
 export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
 export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
-export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
+export type {
+  ExecuteSettings,
+  FederationSettings,
+  MemoTrust,
+  PeerSettings,
+  PublishedPayloads,
+  PublishRule,
+  WorkTargets,
+} from "./settings.ts";
+export type {
+  ArchiveReport,
+  ConflictInfo,
+  EraseReport,
+  ExchangeOptions,
+  FederatedRun,
+  Federation,
+  FederationOptions,
+  FederationStatus,
+  GcReport,
+  OriginInfo,
+  PeerInfo,
+  RunsFilter,
+  ServedSite,
+  ServeOptions,
+  SnapshotChange,
+  SnapshotInfo,
+  SyncReport,
+} from "./api.ts";
+export { createFederation, openFederation } from "./federation.ts";
 export {
   createFederationHandler,
   type FederationHandler,
@@ -100,3 +128,4 @@ export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
 export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
 export type { Access, Call, Route } from "./serve/route.ts";
 export type { ServeLimits } from "./serve/serve-limits.ts";
+export { checkBundleWithLog } from "./sync/log-proof.ts";

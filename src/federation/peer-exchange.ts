@@ -104,8 +104,13 @@ export class PeerExchange {
       });
     });
     const error = this.#firstProblem(target, logs.map(pullProblem));
-    const contents = sum(logs, "contents") + sum(logs, "journals");
-    return { peer: target.name, pulled: sum(logs, "records"), pushed: 0, contents, ...(error && { error }) };
+    return {
+      peer: target.name,
+      pulled: sum(logs, "records"),
+      pushed: 0,
+      contents: sum(logs, "contents"),
+      ...(error && { error }),
+    };
   }
 
   /** peer-exchange.E2 */

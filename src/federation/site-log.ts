@@ -7,6 +7,11 @@
 
 import { RepriseError, type Clock } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
+import type { ArchiveReport, EraseReport, ExchangeOptions } from "./api.ts";
+import type { Carrier } from "./carriers/carrier.ts";
+import { erase } from "./erase-run.ts";
+import { pruneArchived, rememberArchived } from "./prune-archived.ts";
+import { archiveTo } from "./sync/archive.ts";
 import type { SigningKey } from "../receipts/index.ts";
 import type { CheckedSettings } from "./check-settings.ts";
 import type { Home } from "./home/home.ts";
@@ -109,6 +114,32 @@ export class SiteLog {
       "USAGE",
       `The log of ${this.key.origin} is empty, so it has no head. \`reprise fed on\` records the runs of a store.`,
     );
+  }
+
+  // ── history ──
+
+  async archive(carrier: Carrier, { signal }: ExchangeOptions): Promise<ArchiveReport> {
+    const store = this.#getStore("An archive");
+    const { home, state } = this.#parts;
+    await this.update(signal);
+    const { runs, logs } = await archiveTo(store, home, this.key, carrier, { state, ...(signal && { signal }) });
+    rememberArchived(home, state, logs);
+    const records = logs.reduce((sum, log) => sum + log.records, 0);
+    return { carrier: carrier.url, runs, records };
+  }
+
+  pruneArchived(endedBefore: number, dryRun: boolean): Promise<number> {
+    const { home, state } = this.#parts;
+    const store = this.#getStore("Pruning");
+    return pruneArchived({ store, home, state, own: this.key.origin }, endedBefore, dryRun);
+  }
+
+  async erase(what: string, options: { readonly reason: string; readonly all?: boolean }): Promise<EraseReport> {
+    const store = this.#getStore("An erasure, which is a record of the log,");
+    await this.update();
+    const report = await erase({ store, home: this.#parts.home, key: this.key }, what, options);
+    await this.update();
+    return report;
   }
 
   // ── the key ──

@@ -4,16 +4,18 @@
 // site.S2. What goes wrong with one peer is in its report; the exchange with the others goes on.
 // site.S3. `close` ends what waits, in this order: loop, servers, work, carriers, home. Twice is once.
 
-import { RepriseError, type Random, type Timers } from "../base/index.ts";
-import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
+import { RepriseError, toMs, type Duration, type Random, type Timers } from "../base/index.ts";
+import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
 import type {
   ArchiveReport,
   ConflictInfo,
   EraseReport,
   ExchangeOptions,
+  FederatedRun,
   Federation,
   FederationStatus,
   GcReport,
+  RunsFilter,
   ServedSite,
   ServeOptions,
   SyncReport,
@@ -23,10 +25,16 @@ import type { Conflict } from "./home/conflicts.ts";
 import { firstEpoch } from "./log/origin.ts";
 import { PeerExchange, type PullWait, type Target } from "./peer-exchange.ts";
 import { SiteLog, type SiteLogParts } from "./site-log.ts";
+import type { Route } from "./serve/route.ts";
 import { serveSite } from "./site-server.ts";
+import { bundleOf, findRuns } from "./site-runs.ts";
 import { SiteSnapshots } from "./site-snapshots.ts";
+import { offerWork } from "./site-work.ts";
+import { FederatedMemos } from "./work/federated-memos.ts";
 
 export interface SiteParts extends SiteLogParts {
+  /** Opens the store once more; undefined: the site has none. */
+  readonly openStore: (() => Promise<Store>) | undefined;
   readonly definitions: readonly (Definition | AnyTask)[];
   readonly logger: Logger;
   readonly timers: Timers;
@@ -46,6 +54,8 @@ export class Site implements Federation {
   readonly #lastly: (() => Promise<void>)[] = [];
   readonly #listeners = new Set<() => void>();
   readonly snapshots: SiteSnapshots;
+  readonly memos: FederatedMemos;
+  #offered: Promise<readonly Route[]> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(parts: SiteParts) {
@@ -62,6 +72,13 @@ export class Site implements Federation {
       random,
     });
     this.snapshots = new SiteSnapshots(home);
+    const trusted = settings.peers.filter(({ memo }) => memo.trust).map(({ origin, memo }) => [origin, memo] as const);
+    this.memos = new FederatedMemos({
+      home,
+      own: own.key.origin,
+      trusted: new Map(trusted),
+      report: (message, data) => parts.logger.warn(message, data),
+    });
   }
 
   get origin(): string {
@@ -201,6 +218,17 @@ export class Site implements Federation {
     return conflictInfo(this.#parts.home.resolve(id, how));
   }
 
+  // ── runs ──
+
+  async runs(filter: RunsFilter = {}): Promise<readonly FederatedRun[]> {
+    return findRuns(this.#parts.home, filter);
+  }
+
+  async bundle(run: string, { origin, from }: { origin?: string; from?: string } = {}): Promise<readonly string[]> {
+    const target = from === undefined ? undefined : this.target(from);
+    return bundleOf(this.#parts.home, { run, origin }, target, target && (await this.#exchange.carrier(target)));
+  }
+
   // ── history ──
 
   async archive(carrier = this.#parts.settings.archive, options: ExchangeOptions = {}): Promise<ArchiveReport> {
@@ -212,6 +240,18 @@ export class Site implements Federation {
     return this.#log.archive(await this.#exchange.carrier(this.target(carrier)), options);
   }
 
+  async pruneArchived({
+    olderThan,
+    dryRun = false,
+  }: {
+    olderThan: Duration;
+    dryRun?: boolean;
+  }): Promise<{ runs: number }> {
+    const ageMs = toMs(olderThan, "pruneArchived: olderThan");
+    const { store, clock } = this.#parts;
+    return { runs: await this.#log.pruneArchived((store?.now() ?? clock.now()) - ageMs, dryRun) };
+  }
+
   erase(what: string, options: { reason: string; all?: boolean }): Promise<EraseReport> {
     return this.#log.erase(what, options);
   }
@@ -221,7 +261,7 @@ export class Site implements Federation {
     return { stateHash: this.#parts.home.stateHash() };
   }
 
-  async gc(options: { dryRun?: boolean } = {}): Promise<GcReport> {
+  async gc(options: { maxBytes?: number } = {}): Promise<GcReport> {
     return this.#parts.home.gc(options);
   }
 
@@ -229,7 +269,11 @@ export class Site implements Federation {
 
   async serve(options: ServeOptions = {}): Promise<ServedSite> {
     await this.record();
-    const served = await serveSite(this.#parts, options, []);
+    this.#offered ??= offerWork(this.#parts).then((work) => {
+      if (work !== undefined) this.onClose(() => work.stop());
+      return work?.routes ?? [];
+    });
+    const served = await serveSite(this.#parts, options, await this.#offered);
     this.#listeners.add(served.changed);
     this.onClose(() => served.close());
     return served;

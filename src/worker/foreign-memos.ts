@@ -25,6 +25,8 @@ export type ForeignAnswer =
       readonly origin: string;
       /** The share that is computed anyway, from 0 to 1. */
       readonly sample: number;
+      /** The operator chose this result among different ones: it is used even if the own store has another. */
+      readonly isChosen?: true;
     }
   /** Two sites have different results, or another site has another one than this. */
   | { readonly status: "divergent" };

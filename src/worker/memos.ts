@@ -120,6 +120,8 @@ export class Memos {
       const made = await this.#keyOf(step);
       const { own, foreign }: FoundMemo = made === undefined ? { own: undefined } : await this.#read(made);
       const isOff = foreign?.status === "divergent";
+      if (made !== undefined && foreign?.status === "known" && foreign.isChosen === true)
+        return PureAnswer.reuse(made, foreign.result);
       if (made !== undefined && own?.status === "known" && !isOff) return PureAnswer.reuse(made, own.result);
       if (own === undefined) key = made;
       if (isOff) this.#host.onOff(step, "divergent");

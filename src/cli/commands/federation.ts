@@ -236,9 +236,9 @@ function addFedCommands(program: Command): void {
   fed
     .command("gc")
     .description("Delete contents that nothing needs and that can be had again")
-    .option("--dry-run", "count and delete nothing")
-    .addHelpText("after", examples("fed gc --dry-run", "fed gc"))
+    .option("--max-bytes <size>", 'also delete contents of other sites, oldest first, until this fits: "2 GB"')
+    .addHelpText("after", examples("fed gc", 'fed gc --max-bytes "2 GB"'))
     .action(
-      action(async (options: FedOptions & { readonly dryRun?: boolean }) => (await import("../fed.ts")).gc(options)),
+      action(async (options: FedOptions & { readonly maxBytes?: string }) => (await import("../fed.ts")).gc(options)),
     );
 }

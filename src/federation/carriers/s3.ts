@@ -5,6 +5,7 @@
 //   overwrite files of others. It does so on a file of its own, `~carrier`, which no list shows.
 // s3.B3. A bucket cannot notify: who waits polls.
 
+import type { AwsV4Signer } from "aws4fetch";
 import { RepriseError, sha256Hex } from "../../base/index.ts";
 import {
   CARRIER_LIMITS,
@@ -34,11 +35,11 @@ const TRANSIENT = [409, 500];
 /** Opens a bucket. The keys come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
 export async function openS3(url: string, options: CarrierOptions): Promise<S3Carrier> {
   const place = placeOf(url, options.env ?? process.env);
-  const { AwsV4Signer } = await loadSigner();
+  const Signer = await loadSigner();
   const send = async (target: string, init: RequestInit): Promise<Response> => {
     const { "accept-encoding": encoding, "user-agent": agent, ...headers } = init.headers as Record<string, string>;
     const body = init.body as Uint8Array<ArrayBuffer> | undefined;
-    const signed = await new AwsV4Signer({
+    const signed = await new Signer({
       ...place.keys,
       method: init.method ?? "GET",
       url: target,
@@ -56,9 +57,9 @@ export async function openS3(url: string, options: CarrierOptions): Promise<S3Ca
   return new S3Carrier(place, options, send);
 }
 
-async function loadSigner(): Promise<typeof import("aws4fetch")> {
+async function loadSigner(): Promise<typeof AwsV4Signer> {
   try {
-    return await import("aws4fetch");
+    return (await import("aws4fetch")).AwsV4Signer;
   } catch (error) {
     throw new RepriseError(
       "DRIVER_MISSING",

@@ -6,6 +6,7 @@ import type { HomeDatabase } from "./home-database.ts";
 export const RUN_TYPE = mediaType("run");
 export const LINK_TYPE = mediaType("link");
 export const CLAIM_TYPE = mediaType("claim");
+export const MEMO_ANSWER_TYPE = mediaType("memo-answer");
 export const STATEMENT_TYPE = "application/vnd.in-toto+json";
 
 export function hasFacts(type: string): boolean {

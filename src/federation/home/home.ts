@@ -37,6 +37,8 @@ import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
 import { factKeys, isNamed } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
+import { relationsWith } from "./relations.ts";
+import { Visibility } from "./visibility.ts";
 import { traverse, type Traversal, type TraverseOptions } from "./traverse.ts";
 
 export interface HomeOptions {
@@ -328,7 +330,21 @@ export class Home {
     return this.#parts.counters.all();
   }
 
+  /** The visible artifacts that name this end in a relation of this type, and the origins that put them. */
+  saying(end: string, type: string): { readonly key: string; readonly origins: readonly Origin[] }[] {
+    const visibility = new Visibility(this.#parts, undefined);
+    return relationsWith(this.#parts.db, end, "to")
+      .filter((relation) => relation.type === type)
+      .map(({ by: key }) => ({ key, origins: visibility.puts(`a:${key}`, key).map(({ o }) => o) }))
+      .filter(({ origins }) => origins.length > 0);
+  }
+
   // ── conflicts ──
+
+  /** Those about one cell, memo or step. */
+  conflictsAbout(cell: string): Conflict[] {
+    return this.#parts.conflicts.about(cell);
+  }
 
   conflicts(filter?: { readonly state?: "open" | "resolved"; readonly kind?: ConflictKind }): Conflict[] {
     return this.#parts.conflicts.list(filter);

@@ -7,7 +7,7 @@
 import { linkEnds, parseLink, slotOf, type LinkRole } from "../log/link.ts";
 import type { Content } from "../log/content.ts";
 import { hexOf, isKey, keyBlob } from "./blobs.ts";
-import { CLAIM_TYPE, LINK_TYPE, STATEMENT_TYPE } from "./facts.ts";
+import { CLAIM_TYPE, LINK_TYPE, MEMO_ANSWER_TYPE, STATEMENT_TYPE } from "./facts.ts";
 import type { HomeDatabase } from "./home-database.ts";
 
 /** One place in a relation: a key, `run:<id>` or `origin:<origin>`. */
@@ -27,7 +27,7 @@ export interface Relation {
 }
 
 export function hasRelations(type: string): boolean {
-  return type === LINK_TYPE || type === CLAIM_TYPE || type === STATEMENT_TYPE;
+  return type === LINK_TYPE || type === CLAIM_TYPE || type === STATEMENT_TYPE || type === MEMO_ANSWER_TYPE;
 }
 
 /** What an artifact says about others. */
@@ -48,7 +48,12 @@ export function relationsOf({ key, type, bytes }: Content): Relations {
     return { ends: pair(link.type, link.from, link.to), slot: slotOf(link) };
   }
   const fields = fieldsOf(text);
+  if (type === MEMO_ANSWER_TYPE) return { ends: ofMemoAnswer(fields) };
   return { ends: type === CLAIM_TYPE ? ofClaim(key, fields) : ofStatement((fields["predicate"] ?? {}) as Fields) };
+}
+
+function ofMemoAnswer({ memo }: Fields): RelationEnd[] {
+  return isKeyText(memo) ? pair("answers", [], [`memo:${memo}`]) : [];
 }
 
 function ofClaim(key: string, { input, output, error }: Fields): RelationEnd[] {

@@ -38,7 +38,7 @@ export interface ClosableHandler {
   close(): Promise<void>;
 }
 
-const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|localhost|::1)$/;
 const MAX_HEADER_BYTES = 16_384;
 const MAX_CONNECTIONS = 1_024;
 /** How much of a refused upload is dropped, and for how long (listener.L4). */
@@ -99,12 +99,13 @@ function cannotListen(host: string, port: number, cause: Error): RepriseError {
   );
 }
 
-/** listener.L2. Undefined: a server on all interfaces has names that it cannot know, so it requires `names` or takes any. */
-function namesOf(host: string, port: number, names: readonly string[] | undefined): ReadonlySet<string> | undefined {
-  const more = (names ?? []).map((name) => name.toLowerCase());
-  if (LOOPBACK.has(host)) return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, ...more]);
-  if (more.length === 0) return undefined;
-  return new Set([`${host.includes(":") ? `[${host}]` : host}:${port}`.toLowerCase(), ...more]);
+/** listener.L2. Undefined: a server that other machines reach has names that it cannot know, so without `names` it takes any. */
+function namesOf(host: string, port: number, names: readonly string[] = []): ReadonlySet<string> | undefined {
+  const isLoopback = LOOPBACK.test(host);
+  if (!isLoopback && names.length === 0) return undefined;
+  const own = [host, ...(isLoopback ? ["127.0.0.1", "localhost", "::1"] : [])];
+  const hosts = own.map((name) => `${name.includes(":") ? `[${name}]` : name}:${port}`);
+  return new Set([...hosts, ...names].map((name) => name.toLowerCase()));
 }
 
 interface Exchange {

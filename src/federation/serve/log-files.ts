@@ -49,6 +49,10 @@ export function logFileRoutes(options: LogFileOptions): readonly Route[] {
     route(path.HANDOVER, (call) => readHandover(call, options)),
     route(path.ARTIFACT, (call) => readArtifact(call, options)),
     route(path.JOURNAL, (call) => readJournal(call, options)),
+    // Packs are made when they are read, so no list says which of them changed: a reader asks for those whose contents it misses.
+    route(path.FILLED, ({ params }) => {
+      throw notPublished(`The log ${params["origin"]} has no list of changed packs.`);
+    }),
   ];
 }
 
@@ -63,7 +67,7 @@ export function etagOf(content: string | Uint8Array): string {
 
 function waitSeconds(url: URL): number {
   const text = url.searchParams.get("wait") ?? "";
-  return /^\d{1,6}(?:\.\d{1,6})?$/.test(text) ? Number(text) : 0;
+  return /^\d{1,6}(?:\.\d{1,20})?$/.test(text) ? Number(text) : 0;
 }
 
 /** log-files.F3 */

@@ -21,7 +21,7 @@ import { KeyHistory } from "../log/key-history.ts";
 import { firstEpoch, type Origin } from "../log/origin.ts";
 import { recordText, type LogRecord } from "../log/record.ts";
 import { hashesOf, inclusionProof, verifyInclusion, type HashAt } from "../log/tree-proof.ts";
-import { readRecords } from "./log-files.ts";
+import { readRecords } from "./tile-files.ts";
 
 /** log-proof.G1. None, if the log of the home does not have these keys under a checkpoint. */
 export function logLines(home: Home, origin: Origin, keys: readonly string[]): readonly string[] {

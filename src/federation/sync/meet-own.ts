@@ -53,23 +53,35 @@ async function meetCopies(
     const copy = await copyOf(end.origin);
     const relation = copy === undefined ? ({ status: "same" } as const) : await relate(store, end, copy);
     if (relation.status === "forked") {
+      // What others have of the closed log, this site has as well.
+      await keepCopy(home, copy!);
       const opened = await openEpoch(store, home, key, end, copy!.head, relation.at, carrier);
       if (opened === undefined) continue;
       return { status: "opened", origin: opened, closed: end.origin, at: relation.at };
     }
-    const missing = relation.status === "prefix" ? copy! : await laterEpoch(end, copyOf);
+    const missing = relation.status === "prefix" ? copy! : await laterEpoch(home, end, copyOf, carrier);
     if (missing === undefined) return records === 0 ? { status: "same" } : { status: "healed", records };
     records += await takeBack(store, home, end, missing);
   }
   return { status: "healed", records };
 }
 
-/** An epoch after the one in force that a copy has: the backup is from before it was opened. */
+/** By home: the places where this process has looked for a later epoch. */
+const LOOKED = new WeakMap<Home, Set<string>>();
+
+/** An epoch after the one in force that a copy has: the backup is from before it was opened. A process looks for it once. */
 async function laterEpoch(
+  home: Home,
   { origin, size }: OwnEnd,
   copyOf: (origin: Origin) => Promise<OwnCopy | undefined>,
+  carrier: Carrier | undefined,
 ): Promise<OwnCopy | undefined> {
-  return size === 0 ? undefined : copyOf(nextEpoch(origin));
+  const looked = LOOKED.get(home) ?? new Set();
+  LOOKED.set(home, looked);
+  const place = `${origin} ${carrier?.url ?? ""}`;
+  if (size === 0 || (carrier !== undefined && looked.has(place))) return undefined;
+  looked.add(place);
+  return copyOf(nextEpoch(origin));
 }
 
 type Relation = { readonly status: "same" | "prefix" } | { readonly status: "forked"; readonly at: number };

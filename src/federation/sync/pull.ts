@@ -164,7 +164,7 @@ class LogReader {
       const { cursor } = this.#home.origin(this.#origin)!;
       const checkpoint = await this.#nextCheckpoint(note, size, cursor);
       if (checkpoint === undefined) return this.outcome("incomplete");
-      const stopped = await this.#takeUpTo(checkpoint);
+      const stopped = await this.#takeUpTo(checkpoint, size);
       if (stopped !== undefined || checkpoint.size >= size) return stopped;
     }
   }
@@ -189,7 +189,7 @@ class LogReader {
   /** The number of the next record that names a key. */
   async #findKeyRecord(after: number, size: number): Promise<number | undefined> {
     for (let from = after; from < size;) {
-      const records = await this.#readTile(from, size);
+      const records = await this.#readTile(from, size, size);
       if (records === undefined) return undefined;
       const ops = records.map((text) => JSON.parse(text) as LogRecord);
       const length = batchLength(ops);
@@ -199,20 +199,21 @@ class LogReader {
     return undefined;
   }
 
-  /** The records after `after` of the tile that has the next one, in a log of `size`; undefined: the file is missing. */
-  async #readTile(after: number, size: number): Promise<string[] | undefined> {
+  /** The records of one tile after `after`, up to `upTo`; undefined: the file is missing. `size`: that of the carrier's checkpoint. */
+  async #readTile(after: number, upTo: number, size: number): Promise<string[] | undefined> {
     const tile = Math.floor(after / TILE_WIDTH);
-    const width = Math.min(TILE_WIDTH, size - tile * TILE_WIDTH);
+    const from = tile * TILE_WIDTH;
+    const width = Math.min(TILE_WIDTH, size - from);
     const limit = { maxBytes: MAX_ENTRIES_BYTES };
     const path = (wide: number): string => `${this.#origin}/${tilePath("entries", tile, wide)}`;
     let file = await this.#carrier.get(path(width), limit);
     // The log may have grown since its checkpoint was read, and partial tiles may be gone.
     if (file === undefined && width < TILE_WIDTH) file = await this.#carrier.get(path(TILE_WIDTH), limit);
     if (file === undefined || file === "unchanged") return undefined;
-    return decodeEntries(file.bytes).slice(after - tile * TILE_WIDTH, width);
+    return decodeEntries(file.bytes).slice(after - from, upTo - from);
   }
 
-  async #takeUpTo(checkpoint: Checkpoint): Promise<PulledLog | undefined> {
+  async #takeUpTo(checkpoint: Checkpoint, head: number): Promise<PulledLog | undefined> {
     const { cursor, size } = this.#home.origin(this.#origin)!;
     if (checkpoint.size <= size)
       return this.#ingest([], checkpoint, new PackReader(this.#home, this.#carrier, this.#origin, this.#options));
@@ -220,9 +221,9 @@ class LogReader {
     let packs = new PackReader(this.#home, this.#carrier, this.#origin, this.#options);
     for (let at = cursor; at < checkpoint.size;) {
       this.#options.signal?.throwIfAborted();
-      const records = await this.#readTile(at, checkpoint.size);
+      const records = await this.#readTile(at, checkpoint.size, head);
       if (records === undefined || records.length === 0) return this.outcome("incomplete");
-      await packs.read(Math.floor(at / TILE_WIDTH), checkpoint.size, records);
+      await packs.read(Math.floor(at / TILE_WIDTH), head, records);
       batch.push(...records);
       at += records.length;
       if (

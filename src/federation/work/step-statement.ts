@@ -4,7 +4,7 @@
 //   step are compared by these texts, wherever they ran.
 // step-statement.T2. The values are named by their keys.
 
-import { artifactKey, canonicalJson, sha256Hex, valueKey } from "../../base/index.ts";
+import { artifactKey, canonicalJson, mediaType, sha256Hex, valueKey } from "../../base/index.ts";
 import {
   checkSignature,
   envelopeText,
@@ -16,7 +16,7 @@ import {
 } from "../../receipts/index.ts";
 
 /** The type of a stored envelope. */
-export const STEP_STATEMENT = "application/vnd.reprise.step.v1+json";
+export const STEP_STATEMENT = mediaType("step");
 
 const TYPE = "https://in-toto.io/Statement/v1";
 const PREDICATE_TYPE = "urn:reprise:step:v1";

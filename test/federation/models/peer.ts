@@ -18,7 +18,7 @@ import {
   type SnapshotHeads,
 } from "../../../src/federation/index.ts";
 import type { Rules } from "./rules.ts";
-import type { Sealer } from "./sealer.ts";
+import type { HeadSigner } from "./head-signer.ts";
 
 export interface Batch {
   readonly origin: Origin;
@@ -57,13 +57,13 @@ export class Peer {
   readonly sawAt = new Map<LogRecord, readonly LogRecord[]>();
   readonly origin: Origin;
   readonly #rules: Rules;
-  readonly #sealer: Sealer;
+  readonly #signer: HeadSigner;
   #seen = new Map<Origin, { n: number; c: number }>();
 
-  constructor(origin: Origin, rules: Rules, sealer: Sealer) {
+  constructor(origin: Origin, rules: Rules, signer: HeadSigner) {
     this.origin = origin;
     this.#rules = rules;
-    this.#sealer = sealer;
+    this.#signer = signer;
     this.log(origin);
   }
 
@@ -104,7 +104,7 @@ export class Peer {
       if (record.op === "key") {
         // The old key signs the size of the record that names the next one.
         this.#checkpoint(log);
-        this.#sealer.rotate(this.origin, record);
+        this.#signer.rotate(this.origin, record);
       }
     }
     log.cursor = log.records.length;
@@ -124,7 +124,7 @@ export class Peer {
   /** Signed when something is handed out. */
   #checkpoint(log: HeldLog): Checkpoint {
     const size = log.tree.size;
-    const checkpoint = log.checkpoints.get(size) ?? this.#sealer.seal(this.origin, size, log.tree.root());
+    const checkpoint = log.checkpoints.get(size) ?? this.#signer.signHead(this.origin, size, log.tree.root());
     log.checkpoints.set(size, checkpoint);
     return checkpoint;
   }
@@ -157,7 +157,7 @@ export class Peer {
     if (from > log.cursor + 1) return "gap";
     const taken: [LogRecord, string][] = [];
     try {
-      this.#sealer.open(checkpoint, log.records);
+      this.#signer.open(checkpoint, log.records);
       const tree = log.tree.copy();
       let after = log.records.at(-1)?.c ?? 0;
       for (let n = log.cursor + 1; n <= checkpoint.size; n += 1) {

@@ -6,7 +6,7 @@ import type { LogRecord, RecordBody } from "../../../src/federation/index.ts";
 import { Peer, type Batch, type TakenSnapshot } from "./peer.ts";
 import { isLater, referenceHash } from "./reference.ts";
 import type { Rules } from "./rules.ts";
-import { keysOf, MAX_ROTATIONS, ORIGINS, signing, UNSIGNED } from "./sealer.ts";
+import { keysOf, MAX_ROTATIONS, ORIGINS, signing, UNSIGNED } from "./head-signer.ts";
 import { Chance } from "./seeded.ts";
 
 interface Message {
@@ -34,9 +34,9 @@ export class World {
   constructor(seed: number, rules: Rules, options: { readonly peers?: number; readonly isSigned?: boolean } = {}) {
     const chance = new Chance(seed);
     const count = options.peers ?? 2 + chance.below(7);
-    const sealer = options.isSigned === true ? signing() : UNSIGNED;
+    const signer = options.isSigned === true ? signing() : UNSIGNED;
     this.#chance = chance;
-    this.peers = chance.shuffled(ORIGINS.slice(0, count)).map((origin) => new Peer(origin, rules, sealer));
+    this.peers = chance.shuffled(ORIGINS.slice(0, count)).map((origin) => new Peer(origin, rules, signer));
     // A random tree keeps the peers connected, so some reach others through relays alone; more edges close rings.
     const edges: (readonly [Peer, Peer])[] = this.peers
       .slice(1)

@@ -9,8 +9,8 @@ import {
 } from "../../../src/federation/index.ts";
 import { signingKeyOf, type SigningKey } from "../../../src/receipts/index.ts";
 
-export interface Sealer {
-  seal(origin: Origin, size: number, root: Buffer): Checkpoint;
+export interface HeadSigner {
+  signHead(origin: Origin, size: number, root: Buffer): Checkpoint;
   /** Throws if the key in force did not sign. `records` are those that the reader holds. */
   open(checkpoint: Checkpoint, records: readonly LogRecord[]): void;
   /** The record names the next key. */
@@ -31,16 +31,16 @@ export function keysOf(origin: Origin): readonly SigningKey[] {
   return SITES[ORIGINS.indexOf(origin)]!;
 }
 
-export const UNSIGNED: Sealer = {
-  seal: (origin, size, root) => ({ origin, size, root: root.toString("base64"), note: "" }),
+export const UNSIGNED: HeadSigner = {
+  signHead: (origin, size, root) => ({ origin, size, root: root.toString("base64"), note: "" }),
   open: () => undefined,
   rotate: () => undefined,
 };
 
-export function signing(): Sealer {
+export function signing(): HeadSigner {
   const terms = new Map<Origin, number>();
   return {
-    seal: (origin, size, root) => signCheckpoint(keysOf(origin)[terms.get(origin) ?? 0]!, origin, size, root),
+    signHead: (origin, size, root) => signCheckpoint(keysOf(origin)[terms.get(origin) ?? 0]!, origin, size, root),
     open: ({ origin, note }, records) => void KeyHistory.of(keysOf(origin)[0]!.vkey, records).open(note),
     rotate: (origin) => void terms.set(origin, (terms.get(origin) ?? 0) + 1),
   };
