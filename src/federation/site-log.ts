@@ -5,7 +5,7 @@
 //   that ended, then publishes and copies the log into the home.
 // site-log.L3. A rotation that was cut off is finished before the next round: `key.next` is in force if the log names it (key-file.K4).
 
-import { RepriseError, type Clock } from "../base/index.ts";
+import { RepriseError, type Clock, type Timers } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { ArchiveReport, EraseReport, ExchangeOptions } from "./api.ts";
 import type { Carrier } from "./carriers/carrier.ts";
@@ -31,6 +31,7 @@ export interface SiteLogParts {
   readonly own: SiteKey;
   readonly store: Store | undefined;
   readonly clock: Clock;
+  readonly timers: Timers;
   /** Whether `<dir>/key` has the key: only then it can be replaced. */
   readonly isKeyInFile: boolean;
 }
@@ -94,8 +95,8 @@ export class SiteLog {
 
   /** Every end is pinned until it is published or, with `archive`, archived: `takeOwn` releases what no rule wants. */
   #sequencerOf(store: Store): Sequencer {
-    const { home, clock } = this.#parts;
-    this.#sequencer ??= new Sequencer({ store, key: this.key, clock, keeps: () => true, seen: () => seenIn(home) });
+    const { home, clock, timers } = this.#parts;
+    this.#sequencer ??= new Sequencer({ store, key: this.key, clock, timers, keeps: () => true, seen: () => seenIn(home) });
     return this.#sequencer;
   }
 
