@@ -36,6 +36,9 @@ export interface SiteLogParts {
   readonly isKeyInFile: boolean;
 }
 
+/** Opens the carriers that may have a longer log of this site: those that it pushes to. */
+export type OpenCopies = () => Promise<readonly Carrier[]>;
+
 export class SiteLog {
   readonly #parts: SiteLogParts;
   #own: SiteKey;
@@ -43,8 +46,12 @@ export class SiteLog {
   #running: Promise<number> | undefined;
   #next: Promise<number> | undefined;
 
-  constructor(parts: SiteLogParts) {
+  readonly #openCopies: OpenCopies;
+  #hasMet = false;
+
+  constructor(parts: SiteLogParts, openCopies: OpenCopies) {
     this.#parts = parts;
+    this.#openCopies = openCopies;
     this.#own = parts.own;
   }
 
@@ -77,7 +84,7 @@ export class SiteLog {
     if (store === undefined || !(await hasLog(store))) return 0;
     this.#admitSelf();
     await this.#finishRotation(store);
-    await meetOwn(store, home, this.key);
+    await this.#meetCopies(store);
     await this.#sequencerOf(store).run(signal);
     const { records } = await takeOwn(store, home, this.key, {
       rules: settings.publish,
@@ -86,6 +93,21 @@ export class SiteLog {
       ...(signal && { signal }),
     });
     return records;
+  }
+
+  /** site-log.L2. The home each time; carriers once per process, because a store is restored while no process has it open. */
+  async #meetCopies(store: Store): Promise<void> {
+    const { home } = this.#parts;
+    await meetOwn(store, home, this.key);
+    if (this.#hasMet) return;
+    this.#hasMet = true;
+    for (const carrier of await this.#openCopies())
+      try {
+        await meetOwn(store, home, this.key, carrier);
+      } catch (error) {
+        // A peer that cannot be reached, or whose files are damaged, must not stop this site; its push reports it.
+        if (!(error instanceof RepriseError)) throw error;
+      }
   }
 
   /** Other sites know this one by its first key, which may no longer be in force. */
@@ -122,6 +144,7 @@ export class SiteLog {
   async archive(carrier: Carrier, { signal }: ExchangeOptions): Promise<ArchiveReport> {
     const store = this.#getStore("An archive");
     const { home, state } = this.#parts;
+    await meetOwn(store, home, this.key, carrier);
     await this.update(signal);
     const { runs, logs } = await archiveTo(store, home, this.key, carrier, { state, ...(signal && { signal }) });
     rememberArchived(home, state, logs);
