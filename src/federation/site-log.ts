@@ -10,6 +10,7 @@ import type { Store } from "../kernel/index.ts";
 import type { ArchiveReport, EraseReport, ExchangeOptions } from "./api.ts";
 import type { Carrier } from "./carriers/carrier.ts";
 import { erase } from "./erase-run.ts";
+import { pruneArchived, rememberArchived } from "./prune-archived.ts";
 import { archiveTo } from "./sync/archive.ts";
 import type { SigningKey } from "../receipts/index.ts";
 import type { CheckedSettings } from "./check-settings.ts";
@@ -122,8 +123,15 @@ export class SiteLog {
     const { home, state } = this.#parts;
     await this.update(signal);
     const { runs, logs } = await archiveTo(store, home, this.key, carrier, { state, ...(signal && { signal }) });
+    rememberArchived(home, state, logs);
     const records = logs.reduce((sum, log) => sum + log.records, 0);
     return { carrier: carrier.url, runs, records };
+  }
+
+  pruneArchived(endedBefore: number, dryRun: boolean): Promise<number> {
+    const { home, state } = this.#parts;
+    const store = this.#getStore("Pruning");
+    return pruneArchived({ store, home, state, own: this.key.origin }, endedBefore, dryRun);
   }
 
   async erase(what: string, options: { readonly reason: string; readonly all?: boolean }): Promise<EraseReport> {

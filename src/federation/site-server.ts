@@ -55,7 +55,7 @@ function createHandler(parts: SiteParts, extraRoutes: readonly Route[]): Federat
     ...(store && { store }),
     labels: () => [...settings.work.keys()],
     extraRoutes,
-    onError: (error) => logger.error(`federation: a request failed: ${String(error)}`),
+    onError: (error) => logger.error(`federation: a request failed: ${String(error)}`, { error }),
     clock: systemClock,
     timers: systemTimers,
   });

@@ -4,16 +4,18 @@
 // site.S2. What goes wrong with one peer is in its report; the exchange with the others goes on.
 // site.S3. `close` ends what waits, in this order: loop, servers, work, carriers, home. Twice is once.
 
-import { RepriseError, type Random, type Timers } from "../base/index.ts";
+import { RepriseError, toMs, type Duration, type Random, type Timers } from "../base/index.ts";
 import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
 import type {
   ArchiveReport,
   ConflictInfo,
   EraseReport,
   ExchangeOptions,
+  FederatedRun,
   Federation,
   FederationStatus,
   GcReport,
+  RunsFilter,
   ServedSite,
   ServeOptions,
   SyncReport,
@@ -25,6 +27,7 @@ import { PeerExchange, type PullWait, type Target } from "./peer-exchange.ts";
 import { SiteLog, type SiteLogParts } from "./site-log.ts";
 import type { Route } from "./serve/route.ts";
 import { serveSite } from "./site-server.ts";
+import { bundleOf, findRuns } from "./site-runs.ts";
 import { SiteSnapshots } from "./site-snapshots.ts";
 import { offerWork } from "./site-work.ts";
 import { FederatedMemos } from "./work/federated-memos.ts";
@@ -215,6 +218,17 @@ export class Site implements Federation {
     return conflictInfo(this.#parts.home.resolve(id, how));
   }
 
+  // ── runs ──
+
+  async runs(filter: RunsFilter = {}): Promise<readonly FederatedRun[]> {
+    return findRuns(this.#parts.home, filter);
+  }
+
+  async bundle(run: string, { origin, from }: { origin?: string; from?: string } = {}): Promise<readonly string[]> {
+    const target = from === undefined ? undefined : this.target(from);
+    return bundleOf(this.#parts.home, { run, origin }, target, target && (await this.#exchange.carrier(target)));
+  }
+
   // ── history ──
 
   async archive(carrier = this.#parts.settings.archive, options: ExchangeOptions = {}): Promise<ArchiveReport> {
@@ -224,6 +238,18 @@ export class Site implements Federation {
         "There is no carrier to archive to. Name one, `reprise archive s3://bucket/prefix`, or set `archive` in the settings.",
       );
     return this.#log.archive(await this.#exchange.carrier(this.target(carrier)), options);
+  }
+
+  async pruneArchived({
+    olderThan,
+    dryRun = false,
+  }: {
+    olderThan: Duration;
+    dryRun?: boolean;
+  }): Promise<{ runs: number }> {
+    const ageMs = toMs(olderThan, "pruneArchived: olderThan");
+    const { store, clock } = this.#parts;
+    return { runs: await this.#log.pruneArchived((store?.now() ?? clock.now()) - ageMs, dryRun) };
   }
 
   erase(what: string, options: { reason: string; all?: boolean }): Promise<EraseReport> {

@@ -67,7 +67,7 @@ export function etagOf(content: string | Uint8Array): string {
 
 function waitSeconds(url: URL): number {
   const text = url.searchParams.get("wait") ?? "";
-  return /^\d{1,6}(?:\.\d{1,6})?$/.test(text) ? Number(text) : 0;
+  return /^\d{1,6}(?:\.\d{1,20})?$/.test(text) ? Number(text) : 0;
 }
 
 /** log-files.F3 */

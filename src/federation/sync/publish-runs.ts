@@ -1,4 +1,4 @@
-// Publish runs: which ended runs of the log have no statement yet, and publishing those that somebody is to have.
+// Publish runs: finds the ended runs of the log that have no statement yet, and publishes those that a rule or the archive wants.
 //
 // publish-runs.R1. A row of the log with a head is the record of a run's end; a row of the same run without one is its statement. A run
 //   that was retried has several: a statement belongs to the record before it.
@@ -36,7 +36,7 @@ export interface PublishedRuns {
   /** Every run that was looked at and is as its record says. */
   readonly runs: readonly RunNumber[];
   /** Remembers the position: after everything that the caller does for these runs. */
-  done(): void;
+  readonly done: () => void;
 }
 
 const PAGE = 1_000;
