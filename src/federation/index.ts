@@ -112,7 +112,7 @@ export type {
   OriginInfo,
   PeerInfo,
   RunsFilter,
-  ServedSite,
+  SiteServer,
   ServeOptions,
   SnapshotChange,
   SnapshotInfo,
