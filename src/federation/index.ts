@@ -115,7 +115,7 @@ export type {
   OriginInfo,
   PeerInfo,
   RunsFilter,
-  ServedSite,
+  SiteServer,
   ServeOptions,
   SnapshotChange,
   SnapshotInfo,
