@@ -12,6 +12,7 @@ const SOURCES = "--conditions=reprise-source";
 // Only `npm test` runs these: they start a process per test, kill processes, or try thousands of cases. The rest takes a minute.
 const SLOW = [
   "test/slow/**",
+  "test/federation/models/worlds.test.ts",
   "test/cli/**",
   "test/operator/**",
   "test/servers/**",
@@ -31,6 +32,7 @@ const SLOW = [
   "test/receipts/claims.test.ts",
   "test/receipts/damage.test.ts",
   "test/receipts/fuzz.test.ts",
+  "test/federation/carriers/nats.test.ts",
   "test/flow/random-forks.test.ts",
   "test/stores/sqlite-plans.test.ts",
   "test/stores/postgres-store.test.ts",

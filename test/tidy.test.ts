@@ -231,6 +231,7 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
   "reprise/sqlite": "src/stores/sqlite/index.ts",
   "reprise/checkpoints": "src/checkpoints.ts",
   "reprise/describe": "src/describe.ts",
+  "reprise/federation": "src/federation.ts",
   "reprise/lint": "src/lint.ts",
 };
 

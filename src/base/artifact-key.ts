@@ -7,7 +7,17 @@ import { createHash, createHmac } from "node:crypto";
 import { sha256Hex, sha256HexOf } from "./digest.ts";
 
 /** What this package names by its key. */
-export type ArtifactName = "value" | "claim" | "run" | "memo" | "link" | "slot" | "snapshot" | "evidence";
+export type ArtifactName =
+  | "value"
+  | "claim"
+  | "run"
+  | "memo"
+  | "link"
+  | "slot"
+  | "snapshot"
+  | "evidence"
+  | "memo-answer"
+  | "step";
 
 /** The type of an artifact of this package: `application/vnd.reprise.claim.v1+json`. */
 export function mediaType(name: ArtifactName): string {
@@ -19,10 +29,14 @@ export function pae(type: string, text: string): string {
   return `DSSEv1 ${Buffer.byteLength(type)} ${type} ${Buffer.byteLength(text)} ${text}`;
 }
 
+const SHORT_BYTES = 8_192;
+
 /** artifact-key.A1 */
 export function artifactKey(type: string, content: string | Uint8Array): string {
   if (typeof content === "string") return sha256Hex(pae(type, content));
   const head = `DSSEv1 ${Buffer.byteLength(type)} ${type} ${content.length} `;
+  // One call into crypto is worth a copy of short bytes: 1.6 against 3.1 µs for 300 bytes.
+  if (content.length < SHORT_BYTES) return sha256Hex(Buffer.concat([Buffer.from(head), content]));
   return createHash("sha256").update(head).update(content).digest("hex");
 }
 

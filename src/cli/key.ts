@@ -11,11 +11,20 @@ export type KeyOptions = GlobalOptions & HomeOptions & { readonly name?: string 
 
 /** Creates the key if the project has none. */
 export async function showKey(options: KeyOptions): Promise<number> {
-  const { key, from, isNew } = getKey(options, options.name);
-  if (options.json) await printJson({ origin: key.origin, vkey: key.vkey, from, created: isNew });
+  const { key, vkey, from, isNew } = getKey(options, options.name);
+  if (options.json)
+    await printJson({
+      origin: key.origin,
+      vkey,
+      ...(key.vkey !== vkey && { signsWith: key.vkey }),
+      from,
+      created: isNew,
+    });
   else {
     await print(`${paint("dim", "origin")}  ${key.origin}`);
-    await print(`${paint("dim", "vkey")}    ${key.vkey}`);
+    await print(`${paint("dim", "vkey")}    ${vkey}`);
+    // After a rotation: other sites know this one by its first vkey, and follow its log to the newest.
+    if (key.vkey !== vkey) await print(`${paint("dim", "now")}     ${key.vkey}`);
     await print(`${paint("dim", isNew ? "created" : "from   ")} ${plain(from)}`);
     await print(paint("dim", "Give the vkey to those who verify your bundles. Keep the file secret, and keep a copy."));
   }

@@ -10,7 +10,8 @@ import { CommandError } from "./command-error.ts";
 import { shellWord } from "./next-command.ts";
 import { payloadCodec } from "./payload-module.ts";
 
-async function openExisting(url: string, readOnly: boolean): Promise<Store> {
+/** The caller closes it. */
+export async function openExisting(url: string, readOnly: boolean): Promise<Store> {
   const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
   // `locked`: list, backup and prune work without the codec.
   const options = { ...machine, migrate: false, readOnly, codec: payloadCodec(), locked: true };

@@ -5,6 +5,7 @@ import { Command, CommanderError, Option } from "commander";
 import { examples, exitCodeOfCommand, helpNotes, helpWidth } from "./command.ts";
 import { addMaintenanceCommands } from "./commands/maintenance.ts";
 import { addMemoCommands } from "./commands/memo.ts";
+import { addFederationCommands } from "./commands/federation.ts";
 import { addHelpCommands } from "./commands/help.ts";
 import { addMonitorCommands } from "./commands/inspect.ts";
 import { addReceiptCommands } from "./commands/receipts.ts";
@@ -50,7 +51,7 @@ export function createProgram(): Command {
       "module that exports `codec`, for a store with encrypted payloads (env: REPRISE_CODEC)",
       process.env["REPRISE_CODEC"] || undefined,
     )
-    .option("--home <folder>", "folder of the signing key and of mirrors (default: .reprise, env: REPRISE_HOME)")
+    .option("--home <folder>", "folder of the signing key, mirrors and peers (default: .reprise, env: REPRISE_HOME)")
     .option("--json", "print JSON: one value, or one per line")
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
@@ -84,6 +85,7 @@ export function createProgram(): Command {
   addVerifyCommands(program);
   addReceiptCommands(program);
   addProvenanceCommands(program);
+  addFederationCommands(program);
   addMaintenanceCommands(program);
   addMemoCommands(program);
   addHelpCommands(program);

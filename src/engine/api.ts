@@ -19,7 +19,7 @@ import type {
   RunStatus,
 } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
-import type { OutboxHandler } from "../worker/index.ts";
+import type { ForeignMemos, OutboxHandler } from "../worker/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import type { WaitOptions } from "./abort.ts";
 import type { Limits } from "./limits.ts";
@@ -367,6 +367,11 @@ export interface EngineOptions<Defs> extends ClientOptions<Defs> {
    * the messages of one run in order. Pass `dedupKey` to the receiver, so that it recognizes a repeated message.
    */
   outbox?: Readonly<Record<string, OutboxHandler>>;
+  /**
+   * Results of pure steps that other sites computed: `memos` of a federation. A step whose result a trusted peer has published is not
+   * executed; its entry says `reused`.
+   */
+  memos?: ForeignMemos;
   /** How long ended runs of definitions without a `retention` of their own are kept. Default: until they are pruned. */
   retention?: Retention;
 }

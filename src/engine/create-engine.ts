@@ -10,6 +10,7 @@ import {
   checkClientOptions,
   checkConcurrency,
   checkLease,
+  checkMemos,
   checkObject,
   checkOutbox,
   DEFAULT_CONCURRENCY,
@@ -50,6 +51,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   options: EngineOptions<Defs>,
 ): Promise<Engine<DefinitionsIn<Defs>>> {
   const { source, durability, codec, parts, signal } = checkClientOptions(options, "createEngine", [
+    "memos",
     "outbox",
     "retention",
     "worker",
@@ -60,6 +62,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     host: hostname(),
     pid: process.pid,
     outbox: checkOutbox(options.outbox),
+    foreignMemos: checkMemos(options.memos),
     retention: options.retention === undefined ? undefined : checkRetention(options.retention, "createEngine"),
     works: true,
     concurrency: checkConcurrency(settings.concurrency ?? DEFAULT_CONCURRENCY),

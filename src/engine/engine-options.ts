@@ -14,7 +14,7 @@ import {
 import { checkRedact, type AnyTask, type Definition, type Queue, type Runtime } from "../kernel/index.ts";
 import { Registry } from "../process/index.ts";
 import { storeOf } from "../stores/index.ts";
-import type { OutboxHandler } from "../worker/index.ts";
+import type { ForeignMemos, OutboxHandler } from "../worker/index.ts";
 import type { Determinism, GuardMode } from "../workflow/index.ts";
 import type { ClientOptions } from "./api.ts";
 import { checkSignal } from "./abort.ts";
@@ -138,6 +138,17 @@ export function checkOutbox(outbox: unknown = {}): ReadonlyMap<string, OutboxHan
     handlers.set(destination, handler as OutboxHandler);
   }
   return handlers;
+}
+
+/** Refuses anything that answers no questions. */
+export function checkMemos(memos: unknown): ForeignMemos | undefined {
+  if (memos === undefined) return undefined;
+  const { ask, compare } = (memos ?? {}) as Partial<ForeignMemos>;
+  if (typeof ask === "function" && typeof compare === "function") return memos as ForeignMemos;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `memos: expected \`memos\` of a federation, got ${inspect(memos, { depth: 0 })}. Pass (await createFederation({ … })).memos.`,
+  );
 }
 
 /** Refuses anything that is not a list of definitions. */

@@ -64,7 +64,7 @@ export type { ForkOptions, ForkSettings } from "./fork-run.ts";
 export type { MigrateOptions } from "./migrate-run.ts";
 export type { CheckpointAt } from "./lineage.ts";
 export type { CheckpointsOptions } from "./run-checkpoints.ts";
-export type { OutboxHandler } from "../worker/index.ts";
+export type { ForeignAnswer, ForeignMemos, MemoQuestion, OutboxHandler, SampledMemo } from "../worker/index.ts";
 export {
   abortable,
   AbortableGenerator,

@@ -31,15 +31,6 @@ export {
   type Content,
   type ContentHead,
 } from "./log/content.ts";
-export {
-  forkEvidence,
-  forkEvidenceText,
-  openForkEvidence,
-  originOfEvidence,
-  type ForkBranch,
-  type ForkEvidence,
-  type SignedCopy,
-} from "./log/fork-evidence.ts";
 export { batchLength, KeyHistory } from "./log/key-history.ts";
 export { linkEnds, linkId, linkText, MAX_LINK_ENDS, parseLink, slotOf, type Link, type LinkRole } from "./log/link.ts";
 export { areForkedHeads, relationOf, type LogCopy, type LogRelation } from "./log/log-relation.ts";
@@ -47,6 +38,9 @@ export { LogTree } from "./log/log-tree.ts";
 export { cosignNote, findSigners, MAX_NOTE_BYTES, parseNote, type Note, type NoteSignature } from "./log/note.ts";
 export { findOriginParts, firstEpoch, isOrigin, nextEpoch, originParts, type Origin } from "./log/origin.ts";
 export { MAX_PACKED_BYTES, packText, parsePack } from "./log/pack.ts";
+export { homeBundle } from "./sync/home-bundle.ts";
+export { checkBundleWithLog, checkLogProof, ownLogLines } from "./sync/log-proof.ts";
+export { openHome } from "./home/home.ts";
 export { compareMarks, compareRecords, recordId, type Mark } from "./log/record-order.ts";
 export {
   MAX_CLOCK_JUMP,
@@ -99,4 +93,41 @@ export {
 } from "./log/tree-proof.ts";
 export { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "./key-file.ts";
 export { readSettings, removePeer, settingsFile, writePeer } from "./settings-file.ts";
-export type { FederationSettings, MemoTrust, PeerSettings, PublishedPayloads, PublishRule } from "./settings.ts";
+export type {
+  ExecuteSettings,
+  FederationSettings,
+  MemoTrust,
+  PeerSettings,
+  PublishedPayloads,
+  PublishRule,
+  WorkTargets,
+} from "./settings.ts";
+export type {
+  ArchiveReport,
+  ConflictInfo,
+  EraseReport,
+  ExchangeOptions,
+  FederatedRun,
+  Federation,
+  FederationOptions,
+  FederationStatus,
+  GcReport,
+  OriginInfo,
+  PeerInfo,
+  RunsFilter,
+  SiteServer,
+  ServeOptions,
+  SnapshotChange,
+  SnapshotInfo,
+  SyncReport,
+} from "./api.ts";
+export { createFederation, openFederation } from "./federation.ts";
+export {
+  createFederationHandler,
+  type FederationHandler,
+  type FederationHandlerOptions,
+} from "./serve/federation-handler.ts";
+export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
+export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
+export type { Access, Call, Route } from "./serve/route.ts";
+export type { ServeLimits } from "./serve/serve-limits.ts";

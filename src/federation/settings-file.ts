@@ -7,7 +7,8 @@
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkOptionNames, RepriseError, systemRandom } from "../base/index.ts";
-import { checkSettings, SETTING_NAMES, type FederationSettings, type PeerSettings } from "./settings.ts";
+import { checkSettings, SETTING_NAMES } from "./check-settings.ts";
+import type { FederationSettings, PeerSettings } from "./settings.ts";
 
 export function settingsFile(home: string): string {
   return join(home, "federation.json");

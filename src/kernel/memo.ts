@@ -83,6 +83,8 @@ export interface MemoGroup {
 export interface MemoFilter {
   /** Only keys after this one. */
   readonly after?: string;
+  /** Only rows of this run. */
+  readonly run?: RunNumber;
   /** How many rows are read at most. */
   readonly limit: number;
   /** Only keys that are off: divergent or damaged. */

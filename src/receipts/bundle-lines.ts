@@ -1,7 +1,8 @@
 // Bundle lines: the text of a bundle, one JSON value per line.
 //
 // bundle-lines.L1. A section per run: header, envelope, claim, run record, entries, then what no journal holds: uses, evidence,
-//   attempts. A file may have several sections, those of a family.
+//   attempts. Of a site with a log its records follow: of the run record, of the statement, and of each key. A file may have several
+//   sections, those of a family.
 // bundle-lines.L2. Every line is canonical: another text of the same value is damage. So the same run gives the same bytes.
 // bundle-lines.L3. A reader keeps one line, and refuses a longer one than MAX_LINE_BYTES: a file of any size needs little memory.
 
@@ -28,6 +29,14 @@ export interface ArtifactLine {
   readonly t: string;
 }
 
+/** A record of the site's log: its text, the proof that it is in the log, and the signed checkpoint that covers it. */
+export interface LogLine {
+  readonly record: string;
+  /** Hashes in base64. */
+  readonly proof: readonly string[];
+  readonly checkpoint: string;
+}
+
 /** Parts that no journal holds, in this order. */
 export const PARTS = ["uses", "evidence", "attempts"] as const;
 export type Part = (typeof PARTS)[number];
@@ -39,7 +48,8 @@ export type BundleLine =
   | { readonly line: "entry"; readonly entry: PlainEntry }
   /** The leaf of an entry whose payload is not shown. */
   | { readonly line: "leaf"; readonly seq: number; readonly text: string }
-  | { readonly line: "part"; readonly part: Part; readonly text: string };
+  | { readonly line: "part"; readonly part: Part; readonly text: string }
+  | { readonly line: "log"; readonly log: LogLine };
 
 /** A line with the place where it begins in the file. */
 export interface Placed<T> {
@@ -66,6 +76,10 @@ export function entryLine(entry: PlainEntry): string {
 
 export function partLine(part: Part, text: string): string {
   return canonicalJson({ [part]: text });
+}
+
+export function logLine({ checkpoint, proof, record }: LogLine): string {
+  return canonicalJson({ checkpoint, proof, record } satisfies LogLine);
 }
 
 /** Bytes that can be read more than once, from any offset: a file. */
@@ -153,6 +167,7 @@ function objectLineOf(value: Fields, text: string): BundleLine | undefined {
   if ("reprise" in value) return isHeader(value) ? { line: "header", header: value } : undefined;
   if ("payload" in value) return isEnvelope(value) ? { line: "envelope", envelope: value } : undefined;
   if ("k" in value) return isArtifact(value) ? { line: "artifact", artifact: value } : undefined;
+  if ("record" in value) return isLog(value) ? { line: "log", log: value } : undefined;
   if ("seq" in value) return isSeq(value["seq"]) ? { line: "leaf", seq: value["seq"], text } : undefined;
   const [part, ...more] = Object.keys(value);
   const content = value[part ?? ""];
@@ -231,6 +246,15 @@ function isEnvelope(value: Fields): value is Fields & Envelope {
 function isSignature(value: unknown): boolean {
   if (!isObject(value)) return false;
   return Object.keys(value).length === 2 && typeof value["keyid"] === "string" && typeof value["sig"] === "string";
+}
+
+/** The proof of a record in a log of 2^53 records has 53 hashes. */
+const MAX_PROOF = 64;
+
+function isLog(value: Fields): value is Fields & LogLine {
+  const { checkpoint, proof, record } = value;
+  if (Object.keys(value).length !== 3 || typeof checkpoint !== "string" || typeof record !== "string") return false;
+  return Array.isArray(proof) && proof.length <= MAX_PROOF && proof.every((hash) => typeof hash === "string");
 }
 
 function isArtifact(value: Fields): value is Fields & ArtifactLine {

@@ -5,6 +5,8 @@
 // check-bundle.C2. Contradicting lines are damage. Lines that end too early, or entries that are missing, are incomplete.
 // check-bundle.C3. Of the lines of a section only one is kept. What a caller wants again is read again.
 // check-bundle.C4. A bundle without payloads has no chain and no steps to derive: its leaves and its claim are compared by digest.
+// check-bundle.C5. Records of a log come last, at most MAX_LOG_LINES of them. They are handed on unchecked: the room of logs is above
+//   this one (federation/sync/log-proof.ts).
 
 import { artifactKey, canonicalJson, mediaType, RepriseError, sha256Hex } from "../base/index.ts";
 import { CHAIN_START, chainAfter, hasEnded, type Entry } from "../kernel/index.ts";
@@ -18,6 +20,7 @@ import {
   type BundleForm,
   type BundleInput,
   type BundleLine,
+  type LogLine,
   type Part,
   type Placed,
 } from "./bundle-lines.ts";
@@ -51,6 +54,10 @@ export interface BundleReport {
   readonly chain: string | undefined;
   /** Undefined without payloads. */
   readonly journal: JournalSource<Entry> | undefined;
+  /** The keys of the statement and of the run record, as a log names them. */
+  readonly keys: { readonly statement: string; readonly record: string };
+  /** The records of the site's log, in order. What they prove is for who knows logs to check (check-bundle.C5). */
+  readonly log: readonly (LogLine & { readonly line: number })[];
   /** The texts that no journal holds, in order. Empty without payloads. */
   parts(): AsyncIterable<{ readonly part: Part; readonly text: string }>;
 }
@@ -100,6 +107,7 @@ class Section {
   #firstPart: Place | undefined;
   #problem: BundleProblem | undefined;
   #part = 0;
+  readonly #log: (LogLine & { readonly line: number })[] = [];
 
   constructor(run: BundledRun, form: BundleForm, line: number) {
     this.#run = run;
@@ -124,9 +132,14 @@ class Section {
       const rank = PARTS.indexOf(value.part);
       if (this.#form !== "full" || this.#artifacts.length < 2 || rank < this.#part)
         throw damagedAt(number, "is not in its place");
+      if (this.#log.length > 0) throw damagedAt(number, "is not in its place");
       this.#part = rank;
       this.#firstPart ??= { number, offset };
       (this.#parts[value.part] ??= { line: number, tree: new MerkleTree() }).tree.push(leafHash(value.text));
+    } else if (value.line === "log") {
+      if (this.#artifacts.length < 2 || this.#log.length === MAX_LOG_LINES)
+        throw damagedAt(number, "is not in its place");
+      this.#log.push({ ...value.log, line: number });
     }
   }
 
@@ -134,7 +147,8 @@ class Section {
     const { number } = place;
     const isWhole = value.line === "entry";
     const seq = isWhole ? value.entry.seq : value.seq;
-    if (this.#artifacts.length < 2 || this.#firstPart !== undefined || isWhole !== (this.#form === "full"))
+    const isLate = this.#firstPart !== undefined || this.#log.length > 0;
+    if (this.#artifacts.length < 2 || isLate || isWhole !== (this.#form === "full"))
       throw damagedAt(number, "is not in its place");
     const expected = this.#tree.size + 1;
     if (seq > expected) this.#note("incomplete", number, `entry ${expected} is missing; found ${seq}`);
@@ -175,6 +189,8 @@ class Section {
       entries: this.#tree.size,
       chain: journal === undefined ? undefined : this.#chain,
       journal,
+      keys: { statement: artifactKey(STATEMENT_TYPE, text ?? ""), record: this.#artifacts[1]?.k ?? "" },
+      log: this.#log,
       parts: () => readParts(input, this.#firstPart),
     };
   }
@@ -227,7 +243,7 @@ class Section {
   #checkRow(said: Predicate, differs: Compare): void {
     const { id, generation, parent, tags, status } = this.#run;
     const open = hasEnded(status) ? undefined : status;
-    differs(this.#line, "the row", sha256Hex(headerLine(this.#form, this.#run)), said.row);
+    differs(this.#line, "the row", rowDigest(this.#form, this.#run, said.row), said.row);
     differs(this.#line, "the run", id, said.run);
     differs(this.#line, "the generation", generation, said.generation);
     differs(this.#line, "the parent", textOf(parent), textOf(said.parent));
@@ -275,6 +291,15 @@ class Section {
     }
     return runRecordText({ run: this.#run, head: said.journal.size, chain: said.chain, nonce, isAdopted });
   }
+}
+
+/** check-bundle.C5 */
+const MAX_LOG_LINES = 1_000;
+
+/** A site that leaves the payloads of a run out keeps the statement: its row is that of the form with payloads. */
+function rowDigest(form: BundleForm, run: BundledRun, said: string | undefined): string {
+  const full = sha256Hex(headerLine("full", run));
+  return form === "hash-only" && said === full ? full : sha256Hex(headerLine(form, run));
 }
 
 type Place = Omit<Placed<unknown>, "value">;

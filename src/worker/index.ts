@@ -3,6 +3,7 @@
 export type { OutboxHandler } from "./outbox-relay.ts";
 export type { HotRun } from "./hot-run.ts";
 export { Attempt } from "./attempt.ts";
+export type { ForeignAnswer, ForeignMemos, MemoQuestion, SampledMemo } from "./foreign-memos.ts";
 export { ItemReturned, type RemoteCall, type RemoteTasks } from "./remote-tasks.ts";
 export { RetentionRunner } from "./retention-runner.ts";
 export { Worker } from "./worker.ts";

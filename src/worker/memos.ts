@@ -5,8 +5,9 @@
 // memos.A2. If the key cannot be made or the memo cannot be read, the function is called and its result is not remembered. No step
 //   fails because of the memo.
 // memos.A3. Only a key without rows gets one: a key that is off never gets more, however often its step is executed.
+// memos.A4. Other sites are asked after the own store, with one call for all steps that start together (foreign-memos.G1).
 
-import { decode, RepriseError, type Timers } from "../base/index.ts";
+import { decode, encode, RepriseError, type Timers } from "../base/index.ts";
 import {
   memoKey,
   memoText,
@@ -18,10 +19,12 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
+import { isSampled, type ForeignAnswer, type ForeignMemos } from "./foreign-memos.ts";
 
 export interface MemosHost {
   readonly store: Pick<Store, "readMemos" | "openMemoKeys">;
   readonly timers: Timers;
+  readonly foreign?: ForeignMemos | undefined;
   /** The runtime of this process, for the rows it writes. */
   readonly runtime: string;
   report(error: unknown): void;
@@ -74,8 +77,14 @@ export function factsWithMemo<F extends Partial<ExecutionFacts>>(
   return { ...ran, memo };
 }
 
+/** What is known about a key, here and elsewhere. */
+interface FoundMemo {
+  readonly own: MemoAnswer | undefined;
+  readonly foreign?: ForeignAnswer | undefined;
+}
+
 interface PendingRead {
-  readonly resolve: (answer: MemoAnswer | undefined) => void;
+  readonly resolve: (found: FoundMemo) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -101,24 +110,45 @@ export class Memos {
    */
   async recall(
     stepOf: () => PureStep,
-    attempt: Pick<Attempt, "announce" | "isSettled">,
+    attempt: Pick<Attempt, "announce" | "isSettled" | "idempotencyKey" | "runId">,
     call: () => unknown,
   ): Promise<PureAnswer | undefined> {
     let key: string | undefined;
+    let sampled: Extract<ForeignAnswer, { status: "known" }> | undefined;
     try {
       const step = stepOf();
       const made = await this.#keyOf(step);
-      const answer = made === undefined ? undefined : await this.#read(made);
-      if (made !== undefined && answer?.status === "known") return PureAnswer.reuse(made, answer.result);
-      if (answer === undefined) key = made;
-      else if (answer.status !== "known") this.#host.onOff(step, answer.status);
+      const { own, foreign }: FoundMemo = made === undefined ? { own: undefined } : await this.#read(made);
+      const isOff = foreign?.status === "divergent";
+      if (made !== undefined && foreign?.status === "known" && foreign.isChosen === true)
+        return PureAnswer.reuse(made, foreign.result);
+      if (made !== undefined && own?.status === "known" && !isOff) return PureAnswer.reuse(made, own.result);
+      if (own === undefined) key = made;
+      if (isOff) this.#host.onOff(step, "divergent");
+      else if (own !== undefined && own.status !== "known") this.#host.onOff(step, own.status);
+      else if (made !== undefined && foreign !== undefined) {
+        if (!isSampled(made, attempt.idempotencyKey, foreign.sample)) return PureAnswer.reuse(made, foreign.result);
+        sampled = foreign;
+      }
     } catch (error) {
       // memos.A2
       this.#host.report(error);
     }
     if (attempt.isSettled) return undefined;
     attempt.announce();
-    return PureAnswer.computed(await call(), key);
+    const value = await call();
+    if (sampled !== undefined && key !== undefined) this.#compare(key, sampled, attempt.runId, value);
+    return PureAnswer.computed(value, key);
+  }
+
+  /** foreign-memos.G2 */
+  #compare(memo: string, foreign: Extract<ForeignAnswer, { status: "known" }>, run: string, value: unknown): void {
+    try {
+      const result = value === undefined ? undefined : encode(value);
+      this.#host.foreign?.compare({ memo, foreign, result, run, runtime: this.#host.runtime });
+    } catch (error) {
+      this.#host.report(error);
+    }
   }
 
   async #keyOf(step: PureStep): Promise<string | undefined> {
@@ -147,7 +177,7 @@ export class Memos {
     return keys;
   }
 
-  #read(key: string): Promise<MemoAnswer | undefined> {
+  #read(key: string): Promise<FoundMemo> {
     return new Promise((resolve, reject) => {
       if (this.#pending.size === 0) this.#host.timers.soon(() => this.#readAll());
       const waiting = this.#pending.get(key);
@@ -163,13 +193,42 @@ export class Memos {
   }
 
   #readSome(asked: readonly (readonly [key: string, waiting: readonly PendingRead[]])[]): void {
-    this.#host.store.readMemos(asked.map(([key]) => key)).then(
-      (answers) => {
-        for (const [index, [, waiting]] of asked.entries()) for (const { resolve } of waiting) resolve(answers[index]);
+    this.#find(asked.map(([key]) => key)).then(
+      (found) => {
+        for (const [index, [, waiting]] of asked.entries())
+          for (const { resolve } of waiting) resolve(found[index] ?? { own: undefined });
       },
       (error: unknown) => {
         for (const [, waiting] of asked) for (const { reject } of waiting) reject(error);
       },
     );
+  }
+
+  async #find(keys: readonly string[]): Promise<readonly FoundMemo[]> {
+    const known = await this.#host.store.readMemos(keys);
+    const answers = await this.#askOthers(keys, known);
+    return keys.map((_, index) => ({ own: known[index], foreign: answers[index] }));
+  }
+
+  /** memos.A4 */
+  async #askOthers(
+    keys: readonly string[],
+    known: readonly (MemoAnswer | undefined)[],
+  ): Promise<readonly (ForeignAnswer | undefined)[]> {
+    const { foreign } = this.#host;
+    // foreign-memos.G3
+    if (foreign === undefined || (await this.#keys)?.status !== "plain") return [];
+    try {
+      return await foreign.ask(
+        keys.map((memo, index) => {
+          const own = known[index];
+          return { memo, ...(own?.status === "known" && { own: { result: own.result } }) };
+        }),
+      );
+    } catch (error) {
+      // memos.A2. What the own store knows is used.
+      this.#host.report(error);
+      return [];
+    }
   }
 }

@@ -4,6 +4,7 @@ import type { Random, Timers } from "../base/index.ts";
 import type { EndedRunStatus, EndEntry, Labels, RunNumber, RunRecord, Store } from "../kernel/index.ts";
 import type { Determinism, Guard, LogLevel } from "../workflow/index.ts";
 import type { OutboxHandler } from "./outbox-relay.ts";
+import type { ForeignMemos } from "./foreign-memos.ts";
 import type { RemoteTasks } from "./remote-tasks.ts";
 import type { Registry } from "../process/index.ts";
 
@@ -46,6 +47,8 @@ export interface WorkerOptions {
   readonly onUnheld: (record: RunRecord) => void;
   /** The journal of a run has been replayed; what its code requests from now on is executed. For a debugger. */
   readonly onLoaded?: (record: RunRecord) => void;
+  /** Results of pure steps that other sites computed. */
+  readonly foreignMemos?: ForeignMemos | undefined;
   /** Set: the tasks of this worker are executed at another site. */
   readonly remote?: RemoteTasks | undefined;
   /** Replaces an operation's function, in tests. */

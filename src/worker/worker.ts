@@ -125,7 +125,13 @@ export class Worker {
       beforeFlush: () => this.#claimer.claim(),
     });
     this.#drain = new Drain({ timers, pump: this.pump, slots: this.#slots, runs: () => this.#runs });
-    const memos = new Memos({ store, timers, runtime: options.runtime, ...this.#log.ofMemos() });
+    const memos = new Memos({
+      store,
+      timers,
+      foreign: options.foreignMemos,
+      runtime: options.runtime,
+      ...this.#log.ofMemos(),
+    });
     this.#tasks = new TaskPool({
       memos,
       remote: options.remote,

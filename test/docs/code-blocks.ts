@@ -58,6 +58,7 @@ export function publicNames(root: string): ReadonlySet<string> {
     "src/index.ts",
     "src/checkpoints.ts",
     "src/describe.ts",
+    "src/federation.ts",
     "src/testing/index.ts",
     "src/langgraph/index.ts",
     "src/stores/sqlite/index.ts",

@@ -44,10 +44,18 @@ export const approval = workflow("approval", { ports: { approve: promise<boolean
 );
 export const shop = workflow("shop", async (ctx) => ctx.child(approval, undefined, { id: "approval-1" }));
 
-export const charge = task("charge", { retry: { maxAttempts: 2, baseDelay: "2 seconds" } }, () => {
+function callCardNetwork(): string {
   if (!existsSync("fixed")) throw new Error("the card network does not answer");
   return "charged";
-});
+}
+/** Its second attempt starts long after the test has ended. */
+export const chargeLater = task(
+  "chargeLater",
+  { retry: { maxAttempts: 2, baseDelay: "1 hour", maxDelay: "2 hours" } },
+  callCardNetwork,
+);
+export const charge = task("charge", { retry: { maxAttempts: 2, baseDelay: "10 ms" } }, callCardNetwork);
+export const paysLater = workflow("paysLater", async (ctx) => ctx.task(chargeLater, undefined));
 export const pays = workflow("pays", async (ctx) => ctx.task(charge, undefined));
 
 /** Calls out, and dies after the first call, before its result can be committed. */

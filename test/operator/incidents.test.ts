@@ -132,12 +132,13 @@ describe.skipIf(!hasTerminal)("show names the cause and the remedy:", { timeout:
 
   test("a flaky step", async () => {
     await using here = new Incident();
+    await here.start("later-1", "paysLater");
     await here.start("pays-1", "pays");
     await here.worker();
-    await expect.poll(async () => (await here.show("pays-1")).json["waitsFor"][0]?.reason, POLL).toBe("retry");
-    const { words } = await here.show("pays-1");
+    await expect.poll(async () => (await here.show("later-1")).json["waitsFor"][0]?.reason, POLL).toBe("retry");
+    const { words } = await here.show("later-1");
     expect(words).toMatch(
-      /Attempt 2 of task charge starts in .*; attempt 1 failed: Error: the card network does not answer\./,
+      /Attempt 2 of task chargeLater starts in .*; attempt 1 failed: Error: the card network does not answer\./,
     );
     expect((await here.on("show", "pays-1", "--watch")).code).toBe(1);
     const failed = await here.show("pays-1");

@@ -3,6 +3,7 @@
 import { describe } from "vitest";
 import { findGalera, isCi } from "../../scripts/servers.mjs";
 import { whyNoHaProxy } from "./haproxy.ts";
+import { whyNoNats } from "./nats.ts";
 import { whyNoPgBouncer } from "./pgbouncer.ts";
 import { whyNot, type ServerKind } from "./kinds.ts";
 
@@ -11,7 +12,7 @@ import { whyNot, type ServerKind } from "./kinds.ts";
  * the reason in the name. In CI they fail instead, with the reason as their error.
  */
 export function describeOn(
-  kind: ServerKind | "pgbouncer" | "haproxy" | "galera",
+  kind: ServerKind | "pgbouncer" | "haproxy" | "galera" | "nats",
   title: string,
   tests: () => void,
 ): void {
@@ -21,6 +22,7 @@ export function describeOn(
 
 function whyNotOn(kind: Parameters<typeof describeOn>[0]): string | undefined {
   if (kind === "haproxy") return whyNoHaProxy();
+  if (kind === "nats") return whyNoNats();
   if (kind === "pgbouncer") return whyNoPgBouncer();
   if (kind !== "galera") return whyNot(kind);
   return whyNot("mysql") ?? (findGalera() === undefined ? "Galera is not installed" : undefined);

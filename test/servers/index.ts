@@ -17,6 +17,7 @@
 // by default, which may be killed, suspended, configured, wrapped and restarted (server.ts).
 // `startCluster(kind, { replication })` starts a primary with a standby behind one address, and fails over (cluster.ts).
 // `startHaProxy(…urls)` is a real HAProxy that finds the primary among servers (haproxy.ts).
+// `startNats()` is a real NATS server with JetStream (nats.ts).
 // `startPgBouncer(url, mode)` is a real PgBouncer in front of a server (pgbouncer.ts).
 // `startProxy(url)` is a proxy between a client and a server that drops, delays or cuts messages (proxy.ts). `npm test` installs
 // missing servers (scripts/servers.mjs).
@@ -41,6 +42,8 @@ export { describeOn } from "./describe.ts";
 export { sharedServer, type SharedServer } from "./shared-servers.ts";
 export { whyNot, type ServerKind, type Settings } from "./kinds.ts";
 export { startHaProxy, whyNoHaProxy, type HaProxy } from "./haproxy.ts";
+export { startNats, whyNoNats, type NatsOptions, type NatsServer } from "./nats.ts";
+export { startS3, whyNoS3, type RealS3 } from "./s3.ts";
 export { startPgBouncer, whyNoPgBouncer, type PgBouncer } from "./pgbouncer.ts";
 export { isCommit, startProxy, type Fate, type Proxy, type ProxyMessage, type Rule } from "./proxy.ts";
 export { fastFolder, startServer, type ServerOptions, type TestServer } from "./server.ts";

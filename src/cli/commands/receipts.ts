@@ -62,6 +62,13 @@ export function addReceiptCommands(program: Command): void {
     .action(action(async (vkey: string, options: KeyOptions) => (await import("../key.ts")).trust(vkey, options)));
 
   key
+    .command("rotate")
+    .description("Replace the key of this site; its log names the new one, so peers follow")
+    .addHelpText("after", examples("key rotate"))
+    .addHelpText("after", helpNotes("\nThe old key vouches for the new one, and its signatures stay valid."))
+    .action(action(async (options: KeyOptions) => (await import("../fed.ts")).rotateKey(options)));
+
+  key
     .command("list")
     .description("List your key and those you trust")
     .addHelpText("after", examples("key list --json"))

@@ -38,7 +38,7 @@ type Init = RequestInit & { readonly headers: Record<string, string> };
 export type Send = (url: string, init: Init) => Promise<Response>;
 
 /** The server could not answer now. */
-const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504]);
+const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 const BASE_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
 /** Answers that are not files: errors in JSON or XML. */
@@ -49,14 +49,21 @@ export class HttpClient {
   readonly #ports: CarrierPorts;
   readonly #limits: CarrierLimits;
   readonly #send: Send;
+  readonly #transient: ReadonlySet<number>;
   readonly #closed = new AbortController();
 
-  /** `url`: the carrier's, without secrets, for messages. */
-  constructor(url: string, ports: CarrierPorts, limits: CarrierLimits, send: Send = fetch) {
+  /** `url`: the carrier's, without secrets, for messages. `transient`: further statuses that the next try may not have. */
+  constructor(
+    url: string,
+    ports: CarrierPorts,
+    limits: CarrierLimits,
+    { send = fetch, transient = [] }: { readonly send?: Send; readonly transient?: readonly number[] } = {},
+  ) {
     this.#url = url;
     this.#ports = ports;
     this.#limits = limits;
     this.#send = send;
+    this.#transient = new Set([...TRANSIENT, ...transient]);
   }
 
   async request(request: HttpRequest): Promise<HttpAnswer> {
@@ -67,7 +74,7 @@ export class HttpClient {
       let pauseMs = this.#backoff(attempt);
       try {
         const answer = await this.#once(request);
-        if (!TRANSIENT.has(answer.status)) return { ...answer, isRepeated };
+        if (!this.#transient.has(answer.status)) return { ...answer, isRepeated };
         if (isLast) throw this.#unreachable(request, `answered ${answer.status}${textIn(answer)}`);
         pauseMs = Math.max(pauseMs, retryAfterMs(answer.headers));
       } catch (error) {
@@ -146,17 +153,14 @@ export class HttpClient {
       checkRate();
       for (;;) {
         const { done, value } = await reader.read();
-        if (done) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length);
+        if (done) return joined(chunks, length);
         length += value.length;
         if (length > maxBytes) throw refusal;
         chunks.push(value);
       }
-    } catch (error) {
-      if (!cut.signal.aborted) cut.abort(error);
-      throw error;
     } finally {
       stop();
-      // A body that was cut off has an error already.
+      // Closes the connection if the body has not ended. A body that was cut off has an error already.
       await reader.cancel().catch(() => undefined);
     }
   }
@@ -174,6 +178,16 @@ export class HttpClient {
       { ...(cause === undefined ? {} : { cause }), details: { url: this.#url, path } },
     );
   }
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
 }
 
 /** A failure that may be over with the next try. */

@@ -19,6 +19,11 @@ export async function openCarrier(url: string, options: CarrierOptions): Promise
     case "http":
     case "https":
       return openHttp(url, options);
+    case "s3":
+      return (await import("./s3.ts")).openS3(url, options);
+    case "nats":
+    case "nats+tls":
+      return (await import("./nats.ts")).openNats(url, options);
     case undefined:
       throw bad(url, "is neither a URL nor a path that begins with / or ./");
     default:

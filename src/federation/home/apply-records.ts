@@ -13,9 +13,11 @@ export interface Applied {
   /** Of the log up to the last of them. */
   readonly tree: LogTree;
   readonly from: string | undefined;
+  /** Keys whose bytes were written before. */
+  readonly written?: ReadonlySet<string>;
 }
 
-export function applyRecords(parts: HomeParts, { row, records, tree, from }: Applied): void {
+export function applyRecords(parts: HomeParts, { row, records, tree, from, written }: Applied): void {
   const { db, cells, erasure, log, origins, clock } = parts;
   const { number } = row;
   const touched = cells.join(records, number);
@@ -27,20 +29,23 @@ export function applyRecords(parts: HomeParts, { row, records, tree, from }: App
     ...[tree.size, records.at(-1)?.c ?? row.clock, root, tree.peaks(), number],
   );
   erasure.mark(touched, () => log.visibleBounds());
-  want(parts, number, records);
+  want(parts, number, records, written);
   db.run(
     "insert into applied (origin, n, root, peer, snapshot, at) values (?, ?, ?, ?, ?, ?)",
     ...[number, tree.size, root, from ?? null, snapshotId(visibleHeads(origins)), clock.now()],
   );
 }
 
-/** Notes the contents that records name and nobody has brought yet. */
-function want({ db, contents, erasure }: HomeParts, number: number, records: readonly LogRecord[]): void {
-  const puts = records.filter((record): record is LogRecord & { readonly k: string } => record.k !== undefined);
+/** Notes the contents that records name and no peer has brought yet. */
+export function want(
+  { db, contents, erasure }: HomeParts,
+  number: number,
+  records: Iterable<LogRecord>,
+  written: ReadonlySet<string> = new Set(),
+): void {
+  const puts = [...records].flatMap(({ n, k }) => (k === undefined || written.has(k) ? [] : [{ n, k }]));
   const keys = puts.map(({ k }) => k);
-  const here = contents.has(keys);
-  if (here.size === new Set(keys).size) return;
-  const erased = erasure.erasedOf(keys);
+  const [here, erased] = [contents.knows(keys), erasure.erasedOf(keys)];
   const insert = db.sql("insert or ignore into wanted (origin, n, key) values (?, ?, ?)");
   for (const { n, k } of puts) if (!here.has(k) && !erased.has(k)) insert.run(number, n, keyBlob(k));
 }

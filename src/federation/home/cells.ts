@@ -73,6 +73,11 @@ export class Cells {
     }
   }
 
+  /** Writes cells that were joined elsewhere. */
+  putAll(cells: Iterable<readonly [id: string, cell: Cell]>): void {
+    for (const [id, cell] of cells) this.#put(id, cell);
+  }
+
   /** `number` is that of the origin whose records were joined: most marks are of it. */
   #put(id: string, { add, tomb, erased }: Cell, number?: number): void {
     this.#db

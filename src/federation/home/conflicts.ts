@@ -62,6 +62,10 @@ export class Conflicts {
       .filter(({ state, kind }) => state === (filter.state ?? state) && kind === (filter.kind ?? kind));
   }
 
+  about(cell: string): Conflict[] {
+    return this.#db.all("select * from conflict where cell = ? order by id", cell).map(conflictOf);
+  }
+
   get(id: number): Conflict {
     const row = this.#db.get("select * from conflict where id = ?", id);
     if (row === undefined)

@@ -2,22 +2,17 @@
 //
 // contents.C1. A content is written only if its key is that of its type and bytes. So the same key never has other bytes, and writing
 //   it again changes nothing.
+//   It is checked again when it is read.
 // contents.C2. What is erased is never written again. What was evicted can be.
 // contents.C3. The contents of a call are on the disk when it returns: the records that name them become visible later, or never.
 
-import { artifactKey, sha256Hex, type Clock } from "../../base/index.ts";
+import { artifactKey, type Clock } from "../../base/index.ts";
 import type { Content } from "../log/content.ts";
-import { hexOf, isKey, keyBlob } from "./blobs.ts";
+import { isKey, keyBlob } from "./blobs.ts";
 import { dropFacts, hasFacts, indexFacts } from "./facts.ts";
 import type { HomeDatabase } from "./home-database.ts";
 import { State } from "./schema.ts";
 import type { Shards } from "./shards.ts";
-
-export interface StoredContent extends Content {
-  readonly size: number;
-  /** SHA-256 of the bytes, in hex. */
-  readonly sum: string;
-}
 
 /** `missing`: no bytes were ever here. */
 export type ContentState = "present" | "evicted" | "erased" | "missing";
@@ -34,7 +29,7 @@ export function isContentOfItsKey({ key, type, bytes }: Content): boolean {
 }
 
 const INSERT =
-  "insert into artifact (key, type, size, sum, state, at, bytes) values (?, ?, ?, ?, ?, ?, ?) on conflict (key) do nothing";
+  "insert into artifact (key, type, size, state, at, bytes) values (?, ?, ?, ?, ?, ?) on conflict (key) do nothing";
 const RESTORE = "update artifact set state = ?, bytes = ?, at = ? where key = ? and state = ?";
 
 export class Contents {
@@ -57,14 +52,15 @@ export class Contents {
     return { stored, duplicates: contents.length - stored };
   }
 
-  find(key: string): StoredContent | undefined {
+  /** Bytes that have changed on the disk are not returned: they are evicted, so that they can be had again. */
+  find(key: string): Content | undefined {
     if (!isKey(key)) return undefined;
-    const row = this.shards
-      .of(key)
-      .get("select type, size, sum, bytes from artifact where key = ? and state = 0", keyBlob(key));
+    const row = this.shards.of(key).get("select type, bytes from artifact where key = ? and state = 0", keyBlob(key));
     if (row === undefined) return undefined;
-    const { type, size, sum, bytes } = row;
-    return { key, type: String(type), size: Number(size), sum: hexOf(sum), bytes: bytes as Uint8Array };
+    const content = { key, type: String(row["type"]), bytes: row["bytes"] as Uint8Array };
+    if (isContentOfItsKey(content)) return content;
+    this.drop(key, "evicted");
+    return undefined;
   }
 
   /** Type and size, without the bytes. */
@@ -75,12 +71,21 @@ export class Contents {
 
   /** Those of the keys whose bytes are here. */
   has(keys: Iterable<string>): Set<string> {
+    return this.#select(keys, "select 1 from artifact where key = ? and state = 0");
+  }
+
+  #select(keys: Iterable<string>, sql: string): Set<string> {
     const found = new Set<string>();
     for (const [index, group] of this.shards.group(keys, (key) => key)) {
-      const statement = this.shards.at(index).sql("select 1 from artifact where key = ? and state = 0");
+      const statement = this.shards.at(index).sql(sql);
       for (const key of group) if (statement.get(keyBlob(key)) !== undefined) found.add(key);
     }
     return found;
+  }
+
+  /** Those of the keys whose bytes are here, or were and can be had again. */
+  knows(keys: Iterable<string>): Set<string> {
+    return this.#select(keys, "select 1 from artifact where key = ? and state <= 1");
   }
 
   stateOf(key: string): ContentState {
@@ -106,7 +111,8 @@ export class Contents {
         );
       }
       // Facts are made of the bytes, so they go with them.
-      if (state === "erased") dropFacts(shard, blob);
+      const id = shard.get("select id from artifact where key = ?", blob)?.["id"];
+      if (state === "erased" && id !== undefined) dropFacts(shard, Number(id));
       return bytes;
     });
   }
@@ -114,11 +120,13 @@ export class Contents {
 
 function putOne(shard: HomeDatabase, { key, type, bytes }: Content, at: number): number {
   const blob = keyBlob(key);
-  const sum = keyBlob(sha256Hex(bytes));
-  let changes = Number(shard.sql(INSERT).run(blob, type, bytes.length, sum, State.present, at, bytes).changes);
-  if (changes === 0) changes = shard.run(RESTORE, State.present, bytes, at, blob, State.evicted);
-  if (changes === 1 && hasFacts(type)) indexFacts(shard, key, type, bytes);
-  return changes;
+  const inserted = shard.sql(INSERT).run(blob, type, bytes.length, State.present, at, bytes);
+  if (inserted.changes !== 0) {
+    if (hasFacts(type)) indexFacts(shard, Number(inserted.lastInsertRowid), type, bytes);
+    return 1;
+  }
+  // Facts of what was evicted are still here.
+  return shard.run(RESTORE, State.present, bytes, at, blob, State.evicted);
 }
 
 const STATES = ["present", "evicted", "erased"] as const;

@@ -1,30 +1,29 @@
 // Facts: what run records and statements say about runs, in columns that a filter can compare. Derived from contents alone.
 
 import { mediaType } from "../../base/index.ts";
-import { keyBlob } from "./blobs.ts";
 import type { HomeDatabase } from "./home-database.ts";
 
 export const RUN_TYPE = mediaType("run");
 export const LINK_TYPE = mediaType("link");
 export const CLAIM_TYPE = mediaType("claim");
+export const MEMO_ANSWER_TYPE = mediaType("memo-answer");
 export const STATEMENT_TYPE = "application/vnd.in-toto+json";
 
 export function hasFacts(type: string): boolean {
   return type === RUN_TYPE || type === STATEMENT_TYPE;
 }
 
-/** Writes the facts of a content into its shard. A text that is no run record and no statement has none. */
-export function indexFacts(shard: HomeDatabase, key: string, type: string, bytes: Uint8Array): void {
+/** Writes the facts of a content into its shard, under the id of its row. A text that is no run record and no statement has none. */
+export function indexFacts(shard: HomeDatabase, artifact: number, type: string, bytes: Uint8Array): void {
   const fields = fieldsOf(bytes);
   if (fields === undefined) return;
-  const blob = keyBlob(key);
   if (type === RUN_TYPE) {
     const { id, generation, chain, name, version, end, times } = fields;
     const [createdAt, endedAt] = Array.isArray(times) ? (times as unknown[]) : [];
     if (typeof id !== "string" || !isWhole(generation)) return;
     shard.run(
       INSERT,
-      ...([blob, "run", id, generation, text(chain) ?? ""] as const),
+      ...([artifact, "run", id, generation, text(chain) ?? ""] as const),
       ...([text(name), whole(version), text(end), whole(createdAt), whole(endedAt)] as const),
     );
     return;
@@ -33,19 +32,19 @@ export function indexFacts(shard: HomeDatabase, key: string, type: string, bytes
   if (typeof run !== "string" || !isWhole(generation)) return;
   shard.run(
     INSERT,
-    ...([blob, "statement", run, generation, text(chain) ?? "", null, null, text(status), null, null] as const),
+    ...([artifact, "statement", run, generation, text(chain) ?? "", null, null, text(status), null, null] as const),
   );
   if (!Array.isArray(tags)) return;
   for (const tag of tags)
-    if (typeof tag === "string") shard.run("insert or ignore into tag (tag, key) values (?, ?)", tag, blob);
+    if (typeof tag === "string") shard.run("insert or ignore into tag (tag, id) values (?, ?)", tag, artifact);
 }
 
 const INSERT =
-  "insert or ignore into fact (key, kind, run, generation, chain, definition, version, status, created_at, ended_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  "insert or ignore into fact (id, kind, run, generation, chain, definition, version, status, created_at, ended_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-export function dropFacts(shard: HomeDatabase, key: Uint8Array): void {
-  shard.run("delete from fact where key = ?", key);
-  shard.run("delete from tag where key = ?", key);
+export function dropFacts(shard: HomeDatabase, artifact: number): void {
+  shard.run("delete from fact where id = ?", artifact);
+  shard.run("delete from tag where id = ?", artifact);
 }
 
 type Fields = Readonly<Record<string, unknown>>;

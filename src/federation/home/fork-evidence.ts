@@ -3,11 +3,11 @@
 // fork-evidence.F1. Two notes of the origin, and for each: the leaf after the last common record with its inclusion proof, and a proof
 //   that the note extends the common prefix. Other leaves at one place of two signed trees are a fork; equal roots before it show that
 //   no earlier record differs.
+//   Two notes alone prove a fork as well, without its place: the longer tree has another root at the size of the shorter one.
 // fork-evidence.F2. The text is canonical and the branches are in the order of their notes: who finds the same fork writes the same text.
 
 import { canonicalJson, RepriseError } from "../../base/index.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
-import { parseCheckpoint } from "../log/checkpoint.ts";
 import type { KeyHistory } from "../log/key-history.ts";
 import type { Origin } from "../log/origin.ts";
 import {
@@ -17,6 +17,7 @@ import {
   rootOf,
   verifyConsistency,
   verifyInclusion,
+  type TreeHead,
 } from "../log/tree-proof.ts";
 import { checkpointRoot } from "./checkpoint-root.ts";
 
@@ -30,13 +31,29 @@ export interface Branch {
 }
 
 /** fork-evidence.F1 */
-export interface ForkEvidence {
+export type ForkEvidence = BranchEvidence | HeadEvidence;
+
+export interface BranchEvidence {
+  readonly kind: "branches";
   readonly origin: Origin;
   /** The number of common records. */
   readonly at: number;
   /** The root over them, in hex. */
   readonly root: string;
   readonly branches: readonly [Branch, Branch];
+  readonly v: 1;
+}
+
+/** Two heads: `at` is one less than the size of the shorter log, the greatest number of records that both may have. */
+export interface HeadEvidence {
+  readonly kind: "heads";
+  readonly origin: Origin;
+  readonly at: number;
+  /** The root of the longer log at the size of the shorter one, in hex, and the proof that it is. */
+  readonly root: string;
+  readonly consistency: readonly string[];
+  /** The shorter log, then the longer one; of equal sizes, in the order of their texts. */
+  readonly notes: readonly [string, string];
   readonly v: 1;
 }
 
@@ -47,9 +64,10 @@ export interface ProvedLog {
 }
 
 /** Both logs have `at` common records and more. */
-export function makeEvidence(at: number, first: ProvedLog, second: ProvedLog): ForkEvidence {
+export function makeEvidence(at: number, first: ProvedLog, second: ProvedLog): BranchEvidence {
   const branches = [branchOf(at, first), branchOf(at, second)].sort((a, b) => (a.note < b.note ? -1 : 1));
   return {
+    kind: "branches",
     origin: first.checkpoint.origin,
     at,
     root: rootOf(at, hashesOf(first.leaves)).toString("hex"),
@@ -73,22 +91,55 @@ export function evidenceText(evidence: ForkEvidence): string {
   return canonicalJson(evidence);
 }
 
+/** A shorter head, and a longer log that has another root at that size. */
+export function makeHeadEvidence(shorter: Checkpoint, longer: ProvedLog): HeadEvidence {
+  const hashAt = hashesOf(longer.leaves.slice(0, longer.checkpoint.size));
+  const { note, size } = longer.checkpoint;
+  const isSwapped = size === shorter.size && note < shorter.note;
+  const root = isSwapped ? checkpointRoot(shorter) : rootOf(shorter.size, hashAt);
+  return {
+    kind: "heads",
+    origin: shorter.origin,
+    at: shorter.size - 1,
+    root: root.toString("hex"),
+    consistency: consistencyProof(shorter.size, size, hashAt).map(hex),
+    notes: isSwapped ? [note, shorter.note] : [shorter.note, note],
+    v: 1,
+  };
+}
+
 /** The evidence of a text, if it proves a fork of the log with these keys; else it throws CHECKPOINT_INVALID or NOT_ADMITTED. */
 export function verifyEvidence(text: string, keys: KeyHistory): ForkEvidence {
   const evidence = parse(text);
-  const { origin, at, root, branches } = evidence;
-  const [first, second] = branches;
-  if (first.leaf === second.leaf) throw unproved("both branches have the same record there");
+  if (evidence.origin !== keys.origin) throw unproved(`it is about ${evidence.origin}`);
+  if (evidence.kind === "heads") verifyHeads(evidence, keys);
+  else verifyBranches(evidence, keys);
+  return evidence;
+}
+
+function openOf(origin: Origin, note: string, keys: KeyHistory): TreeHead {
+  const checkpoint = keys.open(note);
+  if (checkpoint.origin !== origin) throw unproved(`a note is not of ${origin}`);
+  return { size: checkpoint.size, root: checkpointRoot(checkpoint) };
+}
+
+function verifyBranches({ origin, at, root, branches }: BranchEvidence, keys: KeyHistory): void {
+  if (branches[0].leaf === branches[1].leaf) throw unproved("both branches have the same record there");
   for (const { note, leaf, inclusion, consistency } of branches) {
-    if (parseCheckpoint(note).origin !== origin || keys.origin !== origin) throw unproved(`a note is not of ${origin}`);
-    const checkpoint = keys.open(note);
-    const newer = { size: checkpoint.size, root: checkpointRoot(checkpoint) };
+    const newer = openOf(origin, note, keys);
     if (!verifyInclusion(bytes(leaf), at, newer.size, newer.root, inclusion.map(bytes)))
       throw unproved(`record ${at + 1} is not proved to be in a branch`);
     if (!verifyConsistency({ size: at, root: bytes(root) }, newer, consistency.map(bytes)))
       throw unproved("a branch is not proved to extend the common records");
   }
-  return evidence;
+}
+
+function verifyHeads({ origin, at, root, consistency, notes }: HeadEvidence, keys: KeyHistory): void {
+  const [shorter, longer] = [openOf(origin, notes[0], keys), openOf(origin, notes[1], keys)];
+  if (shorter.size !== at + 1) throw unproved("its place is not that of the shorter note");
+  if (shorter.root.equals(bytes(root))) throw unproved("both notes have the same root there");
+  if (!verifyConsistency({ size: shorter.size, root: bytes(root) }, longer, consistency.map(bytes)))
+    throw unproved("the longer note is not proved to have another root there");
 }
 
 /** The origin that a text of evidence is about; undefined: it is no such text. */
@@ -104,21 +155,22 @@ function parse(text: string): ForkEvidence {
   let value: unknown;
   try {
     value = JSON.parse(text);
+    if (isEvidence(value) && canonicalJson(value) === text) return value;
   } catch (cause) {
     throw unproved("it is not JSON", cause);
   }
-  const { origin, at, root, branches, v } = (value ?? {}) as Partial<Record<keyof ForkEvidence, unknown>>;
-  const isShaped =
-    v === 1 &&
-    typeof origin === "string" &&
-    Number.isSafeInteger(at) &&
-    (at as number) >= 0 &&
-    isHash(root) &&
-    Array.isArray(branches) &&
-    branches.length === 2 &&
-    branches.every(isBranch);
-  if (!isShaped || canonicalJson(value) !== text) throw unproved("it is no canonical text of evidence");
-  return value as ForkEvidence;
+  throw unproved("it is no canonical text of evidence");
+}
+
+function isEvidence(value: unknown): value is ForkEvidence {
+  const { kind, origin, at, root, branches, notes, consistency, v } = (value ?? {}) as Readonly<
+    Record<string, unknown>
+  >;
+  if (v !== 1 || typeof origin !== "string" || !Number.isSafeInteger(at) || (at as number) < 0 || !isHash(root))
+    return false;
+  if (kind === "branches") return Array.isArray(branches) && branches.length === 2 && branches.every(isBranch);
+  const areNotes = Array.isArray(notes) && notes.length === 2 && notes.every((note) => typeof note === "string");
+  return kind === "heads" && areNotes && areHashes(consistency);
 }
 
 /** A log of 2^53 records has proofs of at most that many hashes. */
@@ -128,6 +180,10 @@ function isBranch(value: unknown): boolean {
   const { note, leaf, inclusion, consistency } = (value ?? {}) as Partial<Record<keyof Branch, unknown>>;
   const areHashes = (list: unknown): boolean => Array.isArray(list) && list.length <= MAX_HASHES && list.every(isHash);
   return typeof note === "string" && isHash(leaf) && areHashes(inclusion) && areHashes(consistency);
+}
+
+function areHashes(list: unknown): boolean {
+  return Array.isArray(list) && list.length <= MAX_HASHES && list.every(isHash);
 }
 
 function isHash(value: unknown): boolean {

@@ -6,16 +6,23 @@
 //   that were made before are read as before.
 // forks.Q3. Other logs continue.
 
+import { RepriseError } from "../../base/index.ts";
 import { leafHash } from "../../receipts/index.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
 import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
 import { cellText } from "./blobs.ts";
 import { checkpointRoot } from "./checkpoint-root.ts";
-import { evidenceText, makeEvidence, verifyEvidence, type ForkEvidence } from "./fork-evidence.ts";
+import {
+  evidenceText,
+  makeEvidence,
+  makeHeadEvidence,
+  originOfEvidence,
+  verifyEvidence,
+  type ForkEvidence,
+} from "./fork-evidence.ts";
 import type { HomeParts } from "./home-parts.ts";
 import type { OriginRow } from "./origins.ts";
-import { Refusal } from "./refusal.ts";
 
 export type BranchOutcome =
   /** The other copy is a prefix of the log here, or the other way round. */
@@ -39,13 +46,9 @@ export class Forks {
       return undefined;
     }
     const own = this.#parts.origins.checkpoint(row)!;
-    const at = Math.max(0, checkpoint.size - 1);
-    this.#parts.db.transact(() => {
-      const notes = [own.note, checkpoint.note].sort();
-      this.#parts.conflicts.add({ kind: "fork", cell: `origin:${row.id}`, evidence: { notes, v: 1 }, peer });
-      this.#quarantine(row, at);
-    });
-    return at;
+    const evidence = makeHeadEvidence(checkpoint, { checkpoint: own, leaves: this.#leaves(row.number, own.size) });
+    this.#take(row, evidence, peer);
+    return Math.min(row.size, evidence.at);
   }
 
   #rootAt({ number, size, root }: OriginRow, at: number): string {
@@ -70,7 +73,10 @@ export class Forks {
     const tree = LogTree.empty();
     for (const leaf of leaves) tree.push(leaf);
     if (opened.origin !== origin || tree.size !== opened.size || !tree.root().equals(checkpointRoot(opened)))
-      throw new Refusal("ROOT_MISMATCH", `The ${leaves.length} hashes are not those of the checkpoint of ${origin}.`);
+      throw new RepriseError(
+        "CHECKPOINT_INVALID",
+        `The ${leaves.length} hashes are not those of the checkpoint of ${origin}: the carrier is damaged. Nothing is quarantined.`,
+      );
     const own = this.#newestCheckpoint(row);
     if (own === undefined) return { status: "consistent" };
     const ownLeaves = this.#leaves(row.number, own.size);
@@ -84,8 +90,7 @@ export class Forks {
 
   /** Evidence that another site found. Returns the number of common records. */
   takeEvidence(text: string, peer?: string): number {
-    const { origin } = JSON.parse(text) as ForkEvidence;
-    const row = this.#get(origin);
+    const row = this.#get(originOfEvidence(text) ?? "a log without a name");
     const evidence = verifyEvidence(text, this.#parts.origins.keys(row));
     this.#take(row, evidence, peer);
     return evidence.at;
@@ -100,7 +105,7 @@ export class Forks {
 
   #get(origin: Origin): OriginRow {
     const row = this.#parts.origins.find(origin);
-    if (row === undefined) throw new Refusal("NOT_ADMITTED", `${origin} is not admitted here.`);
+    if (row === undefined) throw new RepriseError("NOT_ADMITTED", `${origin} is not admitted here.`);
     return row;
   }
 

@@ -10,28 +10,36 @@ import { RepriseError, systemClock, type Clock, type EpochMs } from "../../base/
 import type { Checkpoint } from "../log/checkpoint.ts";
 import type { Content } from "../log/content.ts";
 import type { KeyHistory } from "../log/key-history.ts";
+import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
 import { hexOf, isKey } from "./blobs.ts";
 import { Cells, type FoundCell } from "./cells.ts";
+import { checkHome, type HomeProblem } from "./check.ts";
 import { Conflicts, type Conflict, type ConflictKind, type NewConflict } from "./conflicts.ts";
-import { Contents, type ContentState, type StoredContent } from "./contents.ts";
+import { Contents, type ContentState } from "./contents.ts";
 import { Counters } from "./counters.ts";
 import { Erasure } from "./erasure.ts";
 import { Forks, type BranchOutcome } from "./forks.ts";
 import { HomeDatabase } from "./home-database.ts";
+import { collectGarbage, type GcOptions, type GcReport } from "./gc.ts";
 import type { HomeParts } from "./home-parts.ts";
 import { checkContentLimits, checkContents, type IncomingContents } from "./incoming.ts";
 import { Ingest, type Batch, type IngestOutcome } from "./ingest.ts";
 import { Journals } from "./journals.ts";
 import { DEFAULT_LIMITS, type HomeLimits } from "./limits.ts";
-import { LogTable, type LogRow } from "./log-table.ts";
+import { LogTable, type Bounds, type LogRow } from "./log-table.ts";
 import { Origins, stateOfOrigin, type AdmitOptions, type OriginRow, type OriginState } from "./origins.ts";
+import { rebuild } from "./rebuild.ts";
 import { isRepriseFederationError, Refusal, refused } from "./refusal.ts";
-import { findRuns, runRecordKeys, type FoundRun, type RunFilter } from "./runs.ts";
+import { findRuns, type FoundRun, type RunFilter } from "./runs.ts";
+import { project, scan, type ScanFilter, type ScannedArtifact } from "./scan.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
 import { factKeys, isNamed } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
+import { relationsWith } from "./relations.ts";
+import { Visibility } from "./visibility.ts";
+import { traverse, type Traversal, type TraverseOptions } from "./traverse.ts";
 
 export interface HomeOptions {
   /** Files for contents, 1 to 256. A home keeps the number it was made with. */
@@ -158,6 +166,19 @@ export class Home {
     return row && this.#parts.origins.firstCheckpointCovering(row, n);
   }
 
+  /** The first visible record of a log that puts this key. */
+  findPut(origin: Origin, key: string): LogRow | undefined {
+    const row = this.#parts.origins.find(origin);
+    if (row === undefined || !isKey(key)) return undefined;
+    return this.#parts.log.findPut(row.number, `a:${key}`, row.size);
+  }
+
+  /** The tree over the stored records of a log: what the next batch continues. */
+  tree(origin: Origin): LogTree {
+    const { cursorPeaks, cursor } = this.#row(origin);
+    return LogTree.of(cursorPeaks, cursor);
+  }
+
   /** Compares the log here with another signed copy, by the hashes of all its records, and quarantines a fork. */
   compareBranch(origin: Origin, checkpoint: Checkpoint, leaves: readonly Buffer[], peer?: string): BranchOutcome {
     return this.#forks.compareBranch(origin, checkpoint, leaves, peer);
@@ -176,7 +197,7 @@ export class Home {
     return found;
   }
 
-  content(key: string): StoredContent | undefined {
+  content(key: string): Content | undefined {
     return isKey(key) && this.#parts.erasure.isErased(key) ? undefined : this.#parts.contents.find(key);
   }
 
@@ -224,9 +245,18 @@ export class Home {
     return rows.map(({ key }) => hexOf(key));
   }
 
+  /** The numbers of visible records whose contents never came, newest first. */
+  missingRecords(origin: Origin, limit = 100_000): number[] {
+    const number = this.#parts.origins.find(origin)?.number;
+    if (number === undefined) return [];
+    return this.#parts.db
+      .all("select n from wanted where origin = ? order by n desc limit ?", number, limit)
+      .map(({ n }) => Number(n));
+  }
+
   /** The keys of the run records of an execution; of its chain alone if one is given. */
   runRecords(run: string, generation: number, chain?: string): string[] {
-    return runRecordKeys(this.#parts, run, generation, chain);
+    return factKeys(this.#shards, "run", run, generation, chain);
   }
 
   /** Whether a visible record of the log puts this content. */
@@ -253,7 +283,26 @@ export class Home {
 
   /** The visible runs that fit, in merge order. */
   findRuns(filter: RunFilter = {}, snapshot?: SnapshotRef): FoundRun[] {
-    return this.#parts.db.snapshot(() => findRuns(this.#parts, filter, this.snapshots.bounds(snapshot)));
+    return this.#parts.db.snapshot(() => findRuns(this.#parts, filter, this.#boundsAt(snapshot)));
+  }
+
+  /** The visible artifacts that fit, in merge order. */
+  scan(filter: ScanFilter = {}, snapshot?: SnapshotRef): ScannedArtifact[] {
+    return this.#parts.db.snapshot(() => scan(this.#parts, filter, this.#boundsAt(snapshot)));
+  }
+
+  /** What led to a key, `run:<id>` or `origin:<origin>`, or followed from it. */
+  traverse(start: string, options: TraverseOptions, snapshot?: SnapshotRef): Traversal {
+    return this.#parts.db.snapshot(() => traverse(this.#parts, start, options, this.#boundsAt(snapshot)));
+  }
+
+  /** Members of artifacts that are JSON, by their paths. */
+  project(keys: Iterable<string>, paths: readonly string[]): ReturnType<typeof project> {
+    return project(this.#parts, keys, paths);
+  }
+
+  #boundsAt(snapshot: SnapshotRef | undefined): Bounds | undefined {
+    return snapshot === undefined ? undefined : this.snapshots.bounds(snapshot);
   }
 
   /** What came in, newest first. */
@@ -281,7 +330,21 @@ export class Home {
     return this.#parts.counters.all();
   }
 
+  /** The visible artifacts that name this end in a relation of this type, and the origins that put them. */
+  saying(end: string, type: string): { readonly key: string; readonly origins: readonly Origin[] }[] {
+    const visibility = new Visibility(this.#parts, undefined);
+    return relationsWith(this.#parts.db, end, "to")
+      .filter((relation) => relation.type === type)
+      .map(({ by: key }) => ({ key, origins: visibility.puts(`a:${key}`, key).map(({ o }) => o) }))
+      .filter(({ origins }) => origins.length > 0);
+  }
+
   // ── conflicts ──
+
+  /** Those about one cell, memo or step. */
+  conflictsAbout(cell: string): Conflict[] {
+    return this.#parts.conflicts.about(cell);
+  }
 
   conflicts(filter?: { readonly state?: "open" | "resolved"; readonly kind?: ConflictKind }): Conflict[] {
     return this.#parts.conflicts.list(filter);
@@ -312,6 +375,39 @@ export class Home {
   peers(): Map<string, unknown> {
     const rows = this.#parts.db.all("select name, value from peer order by name");
     return new Map(rows.map(({ name, value }) => [String(name), JSON.parse(String(value)) as unknown]));
+  }
+
+  // ── maintenance ──
+
+  /** Keeps the bytes of a key or a root, under a name. */
+  pin(key: string, name: string): void {
+    const { db, clock } = this.#parts;
+    db.run("insert or ignore into pin (what, name, at) values (?, ?, ?)", key, name, clock.now());
+  }
+
+  unpin(key: string, name: string): void {
+    this.#parts.db.run("delete from pin where what = ? and name = ?", key, name);
+  }
+
+  pins(): { readonly key: string; readonly name: string; readonly at: EpochMs }[] {
+    return this.#parts.db
+      .all("select what, name, at from pin order by what, name")
+      .map(({ what, name, at }) => ({ key: String(what), name: String(name), at: Number(at) }));
+  }
+
+  /** Frees bytes that nothing needs. Records stay. */
+  gc(options: GcOptions = {}): GcReport {
+    return collectGarbage(this.#parts, this.snapshots, options);
+  }
+
+  /** Reads everything, and names each row that is not what it should be. */
+  check(): HomeProblem[] {
+    return [...checkHome(this.#parts)];
+  }
+
+  /** Makes everything that is derived again, from logs and contents. */
+  rebuild(): void {
+    rebuild(this.#parts);
   }
 
   #row(origin: Origin): OriginRow {

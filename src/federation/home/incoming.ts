@@ -16,6 +16,8 @@ export type IncomingContents = Pick<Batch, "contents" | "journals" | "from">;
 export interface CheckedContents {
   /** How many were left out because they are erased. */
   readonly erased: number;
+  /** The keys that are here after `put`. */
+  readonly written: ReadonlySet<string>;
   /** Writes them into their shards. */
   put(): PutCount;
   /** Within a transaction of federation.db, after `put`. */
@@ -59,6 +61,7 @@ export function checkContents(incoming: IncomingContents, parts: HomeParts): Che
   const taken = erased.size === 0 ? contents : contents.filter(({ key }) => !erased.has(key));
   return {
     erased: erased.size,
+    written: new Set(taken.map(({ key }) => key)),
     put: () => {
       const put = parts.contents.put(taken);
       let stored = 0;

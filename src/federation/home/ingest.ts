@@ -21,7 +21,7 @@ import { parseRecord, type LogRecord } from "../log/record.ts";
 import { checkpointRoot } from "./checkpoint-root.ts";
 import type { Forks } from "./forks.ts";
 import type { HomeParts } from "./home-parts.ts";
-import { checkContents, checkLimits } from "./incoming.ts";
+import { checkContents, checkLimits, type CheckedContents } from "./incoming.ts";
 import type { OriginRow } from "./origins.ts";
 import { applyRecords } from "./apply-records.ts";
 
@@ -103,21 +103,11 @@ export class Ingest {
     }
     const checked = this.#checkRecords(row, batch, checkpoint);
     const contents = checkContents(batch, this.#parts);
-    if (checked.tree.size === checkpoint.size && checkpoint.size > row.size) this.#checkRoot(row, checked, checkpoint);
     // ingest.I2
     const put = contents.put();
     const count = checked.records.length;
     const duplicates = checked.duplicates + put.duplicates;
-    const isWritten = this.#write(
-      row,
-      checked,
-      checkpoint,
-      () => {
-        contents.index();
-        this.#parts.counters.add("duplicates", duplicates);
-      },
-      batch.from,
-    );
+    const isWritten = this.#write(row, checked, checkpoint, contents, duplicates, batch.from);
     if (!isWritten) return undefined;
     if (row.cursor > row.size) this.advance(batch.origin, batch.from);
     this.#parts.erasure.finish();
@@ -131,12 +121,14 @@ export class Ingest {
     const skip = this.#skipKnown(row, texts);
     const added = texts.slice(skip);
     const tree = LogTree.of(row.cursorPeaks, row.cursor);
+    for (const text of added) tree.append(text);
+    // Before the records are read: those of another branch would be found to break a rule.
+    if (tree.size === checkpoint.size && tree.size > row.size) this.#checkRoot(row, tree, checkpoint);
     const expected = { origin: row.id, n: row.cursor, after: row.cursorClock, clockOf: this.#clocks() };
     const records = added.map((text) => {
       expected.n += 1;
       const record = parseRecord(text, expected);
       expected.after = record.c;
-      tree.append(text);
       return record;
     });
     if (tree.size > Math.max(checkpoint.size, row.cursor))
@@ -185,7 +177,7 @@ export class Ingest {
   }
 
   /** ingest.I3, ingest.I5 */
-  #checkRoot(row: OriginRow, { tree }: CheckedRecords, checkpoint: Checkpoint): void {
+  #checkRoot(row: OriginRow, tree: LogTree, checkpoint: Checkpoint): void {
     if (tree.root().equals(checkpointRoot(checkpoint))) return;
     this.#dropPending(row);
     throw new Refusal(
@@ -212,14 +204,16 @@ export class Ingest {
     row: OriginRow,
     { records, texts, tree, clock }: CheckedRecords,
     checkpoint: Checkpoint,
-    indexContents: () => void,
+    contents: CheckedContents,
+    duplicates: number,
     from: string | undefined,
   ): boolean {
     const { db, log, origins } = this.#parts;
     return db.transact(() => {
       const now = origins.find(row.id)!;
       if (now.cursor !== row.cursor || now.size !== row.size || now.status !== row.status) return false;
-      indexContents();
+      contents.index();
+      this.#parts.counters.add("duplicates", duplicates);
       for (const [i, record] of records.entries()) log.insert(row.number, record, texts[i]!);
       if (records.length > 0)
         db.run(
@@ -229,7 +223,7 @@ export class Ingest {
       if (tree.size !== checkpoint.size || checkpoint.size <= row.size) return true;
       origins.keepCheckpoint(row.number, checkpoint);
       // Records that waited are applied page by page afterwards.
-      if (row.cursor === row.size) applyRecords(this.#parts, { row, records, tree, from });
+      if (row.cursor === row.size) applyRecords(this.#parts, { row, records, tree, from, written: contents.written });
       return true;
     });
   }

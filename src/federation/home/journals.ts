@@ -5,11 +5,10 @@
 // journals.J2. One root has two forms: with payloads (`full`), and with the leaf of each entry (`leaves`). A full journal replaces
 //   leaves, and is never replaced by them.
 
-import { RepriseError, type Clock } from "../../base/index.ts";
+import { RepriseError, sha256Hex, type Clock } from "../../base/index.ts";
 import { journalLine, leafHash, MerkleTree, parseBundleLine } from "../../receipts/index.ts";
-import { isKey, keyBlob } from "./blobs.ts";
-import type { ContentState } from "./contents.ts";
-import { stateName } from "./contents.ts";
+import { hexOf, isKey, keyBlob } from "./blobs.ts";
+import { stateName, type ContentState } from "./contents.ts";
 import { State } from "./schema.ts";
 import type { Shards } from "./shards.ts";
 
@@ -24,8 +23,8 @@ export interface CheckedJournal {
 }
 
 const INSERT =
-  "insert into journal (root, entries, form, size, state, at, bytes) values (?, ?, ?, ?, ?, ?, ?) on conflict (root) do nothing";
-const REPLACE = `update journal set form = ?, size = ?, state = ${State.present}, at = ?, bytes = ? where root = ?
+  "insert into journal (root, entries, form, size, sum, state, at, bytes) values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (root) do nothing";
+const REPLACE = `update journal set form = ?, size = ?, sum = ?, state = ${State.present}, at = ?, bytes = ? where root = ?
   and (state = ${State.evicted} or (state = ${State.present} and form = 'leaves' and ? = 'full'))`;
 
 export class Journals {
@@ -43,15 +42,22 @@ export class Journals {
     const at = this.#clock.now();
     return shard.transact(() => {
       const blob = keyBlob(root);
-      if (shard.run(INSERT, ...[blob, entries, form, lines.length, State.present, at, lines]) === 1) return true;
-      return shard.run(REPLACE, ...[form, lines.length, at, lines, blob, form]) === 1;
+      const sum = keyBlob(sha256Hex(lines));
+      if (shard.run(INSERT, ...[blob, entries, form, lines.length, sum, State.present, at, lines]) === 1) return true;
+      return shard.run(REPLACE, ...[form, lines.length, sum, at, lines, blob, form]) === 1;
     });
   }
 
+  /** Lines that have changed on the disk are not returned: they are evicted, so that they can be had again. */
   find(root: string): Uint8Array | undefined {
     if (!isKey(root)) return undefined;
-    const row = this.#shards.of(root).get("select bytes from journal where root = ? and state = 0", keyBlob(root));
-    return row && (row["bytes"] as Uint8Array);
+    const shard = this.#shards.of(root);
+    const row = shard.get("select sum, bytes from journal where root = ? and state = 0", keyBlob(root));
+    if (row === undefined) return undefined;
+    const bytes = row["bytes"] as Uint8Array;
+    if (sha256Hex(bytes) === hexOf(row["sum"])) return bytes;
+    shard.run(`update journal set state = ${State.evicted}, bytes = null where root = ?`, keyBlob(root));
+    return undefined;
   }
 
   describe(

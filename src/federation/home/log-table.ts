@@ -65,6 +65,15 @@ export class LogTable {
     }
   }
 
+  /** The first record of a log that puts a cell. */
+  findPut(origin: number, cell: string, upTo: number): LogRow | undefined {
+    const row = this.#db.get(
+      "select n, rec from log where cell = ? and origin = ? and n <= ? and op = 0 order by n limit 1",
+      ...([cellBlob(cell), origin, upTo] as const),
+    );
+    return row && { n: Number(row["n"]), rec: String(row["rec"]) };
+  }
+
   clockOf(origin: number, n: number): number | undefined {
     const row = this.#db.get("select c from log where origin = ? and n = ?", origin, n);
     return row && Number(row["c"]);

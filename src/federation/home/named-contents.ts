@@ -44,7 +44,7 @@ export function factKeys(
     for (const { key } of shards
       .at(index)
       .all(
-        "select key from fact where run = ? and generation = ? and kind = ? and (? is null or chain = ?)",
+        "select a.key from fact f join artifact a on a.id = f.id where f.run = ? and f.generation = ? and f.kind = ? and (? is null or f.chain = ?)",
         ...([run, generation, kind, chain ?? null, chain ?? null] as const),
       ))
       keys.push(hexOf(key));

@@ -1,13 +1,13 @@
 // Relations: who stands in a relation with whom, as links, statements and claims say it. Derived from contents alone.
 //
 // relations.R1. A link relates its ends by its own type. A claim used its input, and generated its output or error. A statement says that
-//   a run made a claim (`claimed`), and which run informed it (`informed`: its parent; `forked-from`: the run it was forked from).
+//   a run made a claim (`claimed`) and has a journal (`journaled`), and which run informed it (`informed`: its parent; `forked-from`: the run it was forked from).
 // relations.R2. What one artifact says never changes. Whether it counts depends on the snapshot: see traverse.ts.
 
-import { linkEnds, parseLink, type LinkRole } from "../log/link.ts";
+import { linkEnds, parseLink, slotOf, type LinkRole } from "../log/link.ts";
 import type { Content } from "../log/content.ts";
 import { hexOf, isKey, keyBlob } from "./blobs.ts";
-import { CLAIM_TYPE, LINK_TYPE, STATEMENT_TYPE } from "./facts.ts";
+import { CLAIM_TYPE, LINK_TYPE, MEMO_ANSWER_TYPE, STATEMENT_TYPE } from "./facts.ts";
 import type { HomeDatabase } from "./home-database.ts";
 
 /** One place in a relation: a key, `run:<id>` or `origin:<origin>`. */
@@ -27,19 +27,33 @@ export interface Relation {
 }
 
 export function hasRelations(type: string): boolean {
-  return type === LINK_TYPE || type === CLAIM_TYPE || type === STATEMENT_TYPE;
+  return type === LINK_TYPE || type === CLAIM_TYPE || type === STATEMENT_TYPE || type === MEMO_ANSWER_TYPE;
 }
 
+/** What an artifact says about others. */
+export interface Relations {
+  readonly ends: readonly RelationEnd[];
+  /** Of a link. */
+  readonly slot?: string;
+}
+
+const NONE: Relations = { ends: [] };
+
 /** relations.R1. Refuses with LINK_INVALID a text that should be a link. */
-export function relationsOf({ key, type, bytes }: Content): RelationEnd[] {
-  if (!hasRelations(type)) return [];
+export function relationsOf({ key, type, bytes }: Content): Relations {
+  if (!hasRelations(type)) return NONE;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   if (type === LINK_TYPE) {
     const link = parseLink(text);
-    return [...linkEnds(link)].map(([end, role]) => ({ end, type: link.type, role }));
+    return { ends: pair(link.type, link.from, link.to), slot: slotOf(link) };
   }
   const fields = fieldsOf(text);
-  return type === CLAIM_TYPE ? ofClaim(key, fields) : ofStatement((fields["predicate"] ?? {}) as Fields);
+  if (type === MEMO_ANSWER_TYPE) return { ends: ofMemoAnswer(fields) };
+  return { ends: type === CLAIM_TYPE ? ofClaim(key, fields) : ofStatement((fields["predicate"] ?? {}) as Fields) };
+}
+
+function ofMemoAnswer({ memo }: Fields): RelationEnd[] {
+  return isKeyText(memo) ? pair("answers", [], [`memo:${memo}`]) : [];
 }
 
 function ofClaim(key: string, { input, output, error }: Fields): RelationEnd[] {
@@ -50,10 +64,12 @@ function ofClaim(key: string, { input, output, error }: Fields): RelationEnd[] {
   ];
 }
 
-function ofStatement({ run, claim, parent, forked }: Fields): RelationEnd[] {
+function ofStatement({ run, claim, journal, parent, forked }: Fields): RelationEnd[] {
   if (typeof run !== "string") return [];
   const own = `run:${run}`;
+  const { root } = (journal ?? {}) as Fields;
   return [
+    ...(isKeyText(root) ? pair("journaled", [own], [root]) : []),
     ...(isKeyText(claim) ? pair("claimed", [own], [claim]) : []),
     ...informed("informed", parent, own),
     ...informed("forked-from", forked, own),
@@ -85,11 +101,17 @@ function isKeyText(value: unknown): value is string {
   return typeof value === "string" && isKey(value);
 }
 
-export function indexRelations(db: HomeDatabase, key: string, ends: readonly RelationEnd[]): void {
+export function indexRelations(db: HomeDatabase, key: string, { ends, slot }: Relations): void {
   if (ends.length === 0) return;
   const insert = db.sql("insert or ignore into relation_end (end, artifact, type, role) values (?, ?, ?, ?)");
   const blob = keyBlob(key);
   for (const { end, type, role } of ends) insert.run(end, blob, type, role);
+  if (slot !== undefined) db.run("insert or ignore into link_slot (link, slot) values (?, ?)", blob, keyBlob(slot));
+}
+
+export function dropRelations(db: HomeDatabase, key: string): void {
+  db.run("delete from relation_end where artifact = ?", keyBlob(key));
+  db.run("delete from link_slot where link = ?", keyBlob(key));
 }
 
 /** The artifacts that name an end, on this side of a relation. */

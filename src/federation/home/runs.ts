@@ -6,6 +6,7 @@ import type { EpochMs } from "../../base/index.ts";
 import type { Origin } from "../log/origin.ts";
 import { compareMarks, type Mark } from "../log/record-order.ts";
 import { hexOf } from "./blobs.ts";
+import { RUN_TYPE, STATEMENT_TYPE } from "./facts.ts";
 import type { HomeParts } from "./home-parts.ts";
 import type { Row } from "./home-database.ts";
 import { Visibility } from "./visibility.ts";
@@ -50,18 +51,16 @@ interface Statement {
 }
 
 /** runs.F1. In merge order of the run records. */
-export function findRuns(parts: HomeParts, filter: RunFilter, bounds: Bounds): FoundRun[] {
+export function findRuns(parts: HomeParts, filter: RunFilter, bounds: Bounds | undefined): FoundRun[] {
   const visibility = new Visibility(parts, bounds);
   const statements = findStatements(parts, filter, visibility);
   const found: { run: FoundRun; mark: Mark }[] = [];
   for (const row of factRows(parts, "run", conditionsOf(filter))) {
     const key = hexOf(row["key"]);
-    for (const mark of visibility.puts(`a:${key}`, key)) {
-      if (filter.origin !== undefined && mark.o !== filter.origin) continue;
-      const statement = statements.get(nameOf(mark.o, row));
-      if (filter.tag !== undefined && statement === undefined) continue;
-      found.push({ mark, run: runOf(key, mark.o, row, statement) });
-    }
+    const mark = visibility.markOf(key, RUN_TYPE, filter.origin);
+    const statement = mark && statements.get(nameOf(mark.o, row));
+    if (mark === undefined || (filter.tag !== undefined && statement === undefined)) continue;
+    found.push({ mark, run: runOf(key, mark.o, row, statement) });
   }
   found.sort((a, b) => compareMarks(a.mark, b.mark));
   return found.slice(0, filter.limit ?? found.length).map(({ run }) => run);
@@ -76,16 +75,16 @@ function findStatements(parts: HomeParts, { tag, run }: RunFilter, visibility: V
   const found = new Map<string, Statement>();
   const conditions: Conditions = [
     ...(run === undefined ? [] : [["f.run = ?", run] as const]),
-    ...(tag === undefined ? [] : [["exists (select 1 from tag t where t.tag = ? and t.key = f.key)", tag] as const]),
+    ...(tag === undefined ? [] : [["exists (select 1 from tag t where t.tag = ? and t.id = f.id)", tag] as const]),
   ];
   for (const row of factRows(parts, "statement", conditions)) {
     const key = hexOf(row["key"]);
     const tags = row["tags"] === null ? [] : (JSON.parse(String(row["tags"])) as string[]).sort();
-    for (const mark of visibility.puts(`a:${key}`, key)) {
-      const name = nameOf(mark.o, row);
-      const other = found.get(name);
-      if (other === undefined || compareMarks(other.mark, mark) < 0) found.set(name, { key, mark, tags });
-    }
+    const mark = visibility.markOf(key, STATEMENT_TYPE);
+    if (mark === undefined) continue;
+    const name = nameOf(mark.o, row);
+    const other = found.get(name);
+    if (other === undefined || compareMarks(other.mark, mark) < 0) found.set(name, { key, mark, tags });
   }
   return found;
 }
@@ -109,12 +108,16 @@ function* factRows(
   kind: "run" | "statement",
   conditions: Conditions,
 ): Generator<Row> {
-  const tags = kind === "run" ? "null" : "(select json_group_array(t.tag) from tag t where t.key = f.key)";
+  const tags = kind === "run" ? "null" : "(select json_group_array(t.tag) from tag t where t.id = f.id)";
   const where = ["f.kind = ?", ...conditions.map(([sql]) => sql)].join(" and ");
   for (const index of shards.indexes())
     yield* shards
       .at(index)
-      .all(`select f.*, ${tags} as tags from fact f where ${where}`, kind, ...conditions.map(([, value]) => value));
+      .all(
+        `select a.key, f.*, ${tags} as tags from fact f join artifact a on a.id = f.id where ${where}`,
+        kind,
+        ...conditions.map(([, value]) => value),
+      );
 }
 
 function runOf(record: string, origin: Origin, row: Row, statement: Statement | undefined): FoundRun {
@@ -132,20 +135,4 @@ function runOf(record: string, origin: Origin, row: Row, statement: Statement | 
     record,
     ...(statement && { statement: statement.key }),
   };
-}
-
-/** The keys of the run records of an execution, whether they are visible or not. */
-export function runRecordKeys(
-  { contents: { shards } }: HomeParts,
-  run: string,
-  generation: number,
-  chain?: string,
-): string[] {
-  const keys: string[] = [];
-  for (const index of shards.indexes())
-    for (const { key, chain: found } of shards
-      .at(index)
-      .all("select key, chain from fact where run = ? and generation = ? and kind = 'run'", run, generation))
-      if (chain === undefined || found === chain) keys.push(hexOf(key));
-  return keys.sort();
 }

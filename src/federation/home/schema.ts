@@ -1,7 +1,7 @@
 // Schema: the tables of a home.
 //
 // `federation.db` has what the site knows: `origin` has a row per log, `log` its records, `checkpoint` the signed notes. `cell`,
-// `relation_end`, `wanted` and `erased` are derived from them. `applied` is the history of what came in. Each shard has contents by their
+// `relation_end`, `link_slot`, `wanted` and `erased` are derived from them. `applied` is the history of what came in. Each shard has contents by their
 // keys, and what is derived from contents alone: `fact` and `tag`.
 //
 // In `log`, records after the size of their origin are not visible: they wait for the rest of their checkpoint, or are quarantined.
@@ -63,6 +63,7 @@ create table relation_end (
   primary key (end, artifact, type)
 ) strict, without rowid;
 create index relation_of_artifact on relation_end (artifact);
+create table link_slot (link blob primary key, slot blob not null) strict, without rowid;
 
 create table wanted (
   origin integer not null, n integer not null, key blob not null,
@@ -104,7 +105,7 @@ create table meta (key text primary key, value text not null) strict, without ro
 create table artifact (
   id integer primary key,
   key blob not null unique,
-  type text not null, size integer not null, sum blob not null, state integer not null, at integer not null,
+  type text not null, size integer not null, state integer not null, at integer not null,
   bytes blob
 ) strict;
 create index artifact_by_type on artifact (type);
@@ -112,19 +113,21 @@ create index artifact_by_type on artifact (type);
 create table journal (
   id integer primary key,
   root blob not null unique,
-  entries integer not null, form text not null, size integer not null, state integer not null, at integer not null,
+  entries integer not null, form text not null, size integer not null, sum blob not null, state integer not null, at integer not null,
   bytes blob
 ) strict;
 
+-- By the id of the artifact, so that rows are appended.
 create table fact (
-  key blob primary key,
+  id integer primary key,
   kind text not null, run text not null, generation integer not null, chain text not null,
   definition text, version integer, status text, created_at integer, ended_at integer
-) strict, without rowid;
+) strict;
 create index fact_by_definition on fact (definition, ended_at) where definition is not null;
 create index fact_by_run on fact (run, generation);
 
-create table tag (tag text not null, key blob not null, primary key (tag, key)) strict, without rowid;
+create table tag (tag text not null, id integer not null, primary key (tag, id)) strict, without rowid;
+create index tag_by_artifact on tag (id);
 `;
 
 /** "Repf" in the header of federation.db. */

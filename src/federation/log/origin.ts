@@ -2,7 +2,7 @@
 //
 // origin.O1. `<name>/<16 hex>`: the digits are the beginning of the SHA-256 of the first public key (signing-key.K1).
 // origin.O2. A log that was written twice, after its store was restored from a backup, is closed. Its origin continues with a log of
-//   its own: the second one is `<origin>/2`.
+//   its own: the second one is `<origin>/2`. Its first record names the last record of the closed log in `y`, so it sorts after it.
 
 import { RepriseError } from "../../base/index.ts";
 

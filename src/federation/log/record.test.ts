@@ -76,6 +76,9 @@ describe("a hostile or damaged record is refused with RECORD_INVALID", () => {
     "a clock above what its author saw": [recordText({ ...PUT, c: 9, y: { [HUB]: 1 } }), { clockOf: () => 7 }],
     "a clock below what its author saw": [recordText({ ...PUT, y: { [HUB]: 1 } }), { clockOf: () => 5 }],
     "a clock that stands still": [recordText({ ...PUT, c: 4 })],
+    "a clock that stands still, with heads that the reader does not hold": [
+      recordText({ ...PUT, c: 4, y: { [HUB]: 1 } }),
+    ],
     "a clock that skips without a reason": [recordText({ ...PUT, c: 6 })],
     "a clock of zero": [recordText({ ...PUT, c: 0 })],
     "a fraction": ['{"c":5.5,"k":"' + key("a") + `","n":3,"o":"${O}","op":"put"}`],

@@ -17,9 +17,9 @@ import { decodeEntries, decodeTile, TILE_WIDTH } from "../log/tiles.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import { fillContents, fillJournal } from "./fill-contents.ts";
 import { checkDepth } from "./json-depth.ts";
-import { checkpointEtag, etagOf } from "./log-files.ts";
+import { checkpointEtag, etagOf } from "./read-files.ts";
 import * as path from "./log-path.ts";
-import { ingestPush } from "./ingest-push.ts";
+import { findTiles, ingestPush } from "./ingest-push.ts";
 import type { HashTiles } from "./hash-tiles.ts";
 import type { BodyLimit } from "./read-body.ts";
 import type { Call, Route } from "./route.ts";
@@ -62,6 +62,8 @@ export function pushRoutes(options: PushOptions): readonly Route[] {
     route(path.HANDOVER, { name: "recordBytes", bytes: NOTE_BYTES }, takeHandover),
     route(path.ARTIFACT, { name: "artifactBytes", bytes: limits.artifactBytes + 1_024 }, takeArtifact),
     route(path.JOURNAL, { name: "journalBytes", bytes: limits.journalBytes }, takeJournal),
+    // Says which packs of a static carrier changed. Here they are in the home already.
+    route(path.FILLED, { name: "packBytes", bytes: limits.packBytes }, ({ bytes }) => stored(bytes)),
     route(path.CHECKPOINT, { name: "recordBytes", bytes: NOTE_BYTES }, takeCheckpoint),
   ];
 }
@@ -142,27 +144,33 @@ async function takeCheckpoint({ call, bytes }: Upload, options: PushOptions): Pr
   if (note.origin !== origin)
     throw new RepriseError("CHECKPOINT_INVALID", `The checkpoint is of ${note.origin}; its path says ${origin}.`);
   checkCurrent(call, options);
+  const push = { ...options, peer, checkpoint: note };
+  // A gap leaves everything staged: the file that is missing can be uploaded now.
+  const files = findTiles(push);
   try {
-    await ingestPush({ ...options, peer, checkpoint: note });
+    await ingestPush(push, files);
+  } finally {
+    // accept-push.U4
     staged.remove(peer, origin);
-  } catch (error) {
-    const { code } = error as Partial<RepriseError>;
-    // A file that is still missing can be uploaded now; the rest would have to be uploaded again.
-    if (code !== "OUTDATED_CURSOR") staged.remove(peer, origin);
-    throw error;
   }
-  feed.notify();
   const now = home.checkpoint(origin);
-  return new Response(null, { status: 200, headers: { etag: now === undefined ? etagOf(bytes) : checkpointEtag(now) } });
+  // An older head of the same log: the ingest has compared it.
+  if (now === undefined || now.size > note.size) throw outdated(origin, now?.size ?? 0);
+  feed.notify();
+  return new Response(null, { status: 200, headers: { etag: checkpointEtag(now) } });
 }
 
 function checkCurrent({ request, params }: Call, { home }: PushOptions): void {
   const now = home.checkpoint(params["origin"]!);
   const expected = request.headers.get("if-match");
   if (expected === null ? now === undefined : now !== undefined && checkpointEtag(now) === expected) return;
-  throw new RepriseError(
+  throw outdated(params["origin"]!, now?.size ?? 0);
+}
+
+function outdated(origin: string, size: number): RepriseError {
+  return new RepriseError(
     "OUTDATED_CURSOR",
-    `This site has ${now?.size ?? 0} records of ${params["origin"]} by now. Read its checkpoint, and push what follows.`,
+    `This site has ${size} records of ${origin} by now. Read its checkpoint, and push what follows.`,
     { details: { status: 412 } },
   );
 }

@@ -46,10 +46,7 @@ function describeSite(call: Call, options: SiteOptions): Response {
   return Response.json(site, { headers: { "cache-control": "no-store" } });
 }
 
-function readableOrigins(
-  { peer }: Call,
-  { home, isPublic }: SiteOptions,
-): NonNullable<SiteDescription["origins"]> {
+function readableOrigins({ peer }: Call, { home, isPublic }: SiteOptions): NonNullable<SiteDescription["origins"]> {
   return home
     .origins()
     .filter(({ id }) => mayRead(peer, id, isPublic))

@@ -27,7 +27,7 @@ export interface PushedCheckpoint {
 }
 
 /** Records of a tile that the home lacks. */
-interface StagedTile {
+export interface StagedTile {
   readonly n: number;
   /** The width in the path of the staged file. */
   readonly width: number;
@@ -40,12 +40,10 @@ const BATCH_RECORDS = 4_096;
 const BATCH_BYTES = 8 * 1_024 * 1_024;
 
 /** ingest-push.I1. Throws with the code of the refusal. */
-export async function ingestPush(push: PushedCheckpoint): Promise<void> {
+export async function ingestPush(push: PushedCheckpoint, staged: readonly StagedTile[]): Promise<void> {
   const { home, checkpoint } = push;
   const head = home.checkpoint(checkpoint.origin);
-  const size = head?.size ?? 0;
-  const staged = findTiles(push, size);
-  if (checkpoint.size - size > BATCH_RECORDS) await checkRoot(push, head, staged);
+  if (checkpoint.size - (head?.size ?? 0) > BATCH_RECORDS) await checkRoot(push, head, staged);
   const batch = new PushBatch(push);
   for (const path of push.staged.list(push.peer, checkpoint.origin)) addLarge(push, path, batch);
   for (const tile of staged) {
@@ -60,8 +58,9 @@ export async function ingestPush(push: PushedCheckpoint): Promise<void> {
 }
 
 /** The staged tiles from the end of the home to the checkpoint; refuses a gap. */
-function findTiles({ staged, peer, checkpoint }: PushedCheckpoint, size: number): readonly StagedTile[] {
+export function findTiles({ home, staged, peer, checkpoint }: PushedCheckpoint): readonly StagedTile[] {
   const { origin } = checkpoint;
+  const size = home.checkpoint(origin)?.size ?? 0;
   const paths = new Set(staged.list(peer, origin));
   const tiles: StagedTile[] = [];
   for (let n = Math.floor(size / TILE_WIDTH); n * TILE_WIDTH < checkpoint.size; n += 1) {
@@ -111,7 +110,10 @@ async function checkRoot(
 }
 
 /** The note of the key before, of the size of the record that names the next key. */
-function findHandover({ staged, peer, checkpoint: { origin } }: PushedCheckpoint, record: string): Checkpoint | undefined {
+function findHandover(
+  { staged, peer, checkpoint: { origin } }: PushedCheckpoint,
+  record: string,
+): Checkpoint | undefined {
   const { n } = JSON.parse(record) as { readonly n: number };
   const bytes = Number.isSafeInteger(n) ? staged.read({ peer, origin, path: handoverPath(n) }) : undefined;
   return bytes === undefined ? undefined : parseCheckpoint(Buffer.from(bytes).toString("utf8"));

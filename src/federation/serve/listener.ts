@@ -10,7 +10,7 @@
 import { readFileSync } from "node:fs";
 import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createHttps } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { RepriseError, type Timers } from "../../base/index.ts";
 
 export interface ListenOptions {
@@ -38,7 +38,7 @@ export interface ClosableHandler {
   close(): Promise<void>;
 }
 
-const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|localhost|::1)$/;
 const MAX_HEADER_BYTES = 16_384;
 const MAX_CONNECTIONS = 1_024;
 /** How much of a refused upload is dropped, and for how long (listener.L4). */
@@ -58,12 +58,15 @@ export async function listen(handler: ClosableHandler, options: ListenOptions): 
   const bound = (server.address() as AddressInfo).port;
   const scheme = tls === undefined ? "http" : "https";
   const names = namesOf(host, bound, options.names);
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
+  const sockets = new OpenSockets(server, tls === undefined ? "connection" : "secureConnection");
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    sockets.count(request, response);
     void answer({ request, response, handler, scheme, names, timers });
+  };
   server.on("request", onRequest);
   // Node would tell every client to send its body; the handler does so when it reads it.
   server.on("checkContinue", onRequest);
-  const close = closerOf(server, handler, timers);
+  const close = closerOf(server, sockets, handler, timers);
   signal?.addEventListener("abort", () => void close(), { once: true });
   if (signal?.aborted === true) await close();
   return { url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${bound}`, close };
@@ -96,12 +99,13 @@ function cannotListen(host: string, port: number, cause: Error): RepriseError {
   );
 }
 
-/** listener.L2. Undefined: a server on all interfaces has names that it cannot know, so it requires `names` or takes any. */
-function namesOf(host: string, port: number, names: readonly string[] | undefined): ReadonlySet<string> | undefined {
-  const more = (names ?? []).map((name) => name.toLowerCase());
-  if (LOOPBACK.has(host)) return new Set([`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, ...more]);
-  if (more.length === 0) return undefined;
-  return new Set([`${host.includes(":") ? `[${host}]` : host}:${port}`.toLowerCase(), ...more]);
+/** listener.L2. Undefined: a server that other machines reach has names that it cannot know, so without `names` it takes any. */
+function namesOf(host: string, port: number, names: readonly string[] = []): ReadonlySet<string> | undefined {
+  const isLoopback = LOOPBACK.test(host);
+  if (!isLoopback && names.length === 0) return undefined;
+  const own = [host, ...(isLoopback ? ["127.0.0.1", "localhost", "::1"] : [])];
+  const hosts = own.map((name) => `${name.includes(":") ? `[${name}]` : name}:${port}`);
+  return new Set([...hosts, ...names].map((name) => name.toLowerCase()));
 }
 
 interface Exchange {
@@ -210,15 +214,52 @@ function linger(request: IncomingMessage, timers: Timers): void {
   request.once("error", () => undefined);
 }
 
+/** The connections of a server. Node does not count one that never sent a request as idle, nor one that is still in its handshake. */
+class OpenSockets {
+  readonly #all = new Set<Socket>();
+  readonly #requests = new Map<Socket, number>();
+  #isClosing = false;
+
+  constructor(server: Server, ready: "connection" | "secureConnection") {
+    server.on("connection", (socket: Socket) => {
+      this.#all.add(socket);
+      socket.once("close", () => this.#all.delete(socket));
+    });
+    server.on(ready, (socket: Socket) => {
+      this.#requests.set(socket, 0);
+      socket.once("close", () => this.#requests.delete(socket));
+    });
+  }
+
+  count({ socket }: IncomingMessage, response: ServerResponse): void {
+    this.#requests.set(socket, (this.#requests.get(socket) ?? 0) + 1);
+    response.once("close", () => {
+      const open = this.#requests.get(socket);
+      if (open === undefined) return;
+      this.#requests.set(socket, open - 1);
+      if (this.#isClosing && open === 1) socket.destroySoon();
+    });
+  }
+
+  close(): void {
+    this.#isClosing = true;
+    for (const [socket, open] of this.#requests) if (open === 0) socket.destroySoon();
+  }
+
+  destroy(): void {
+    for (const socket of this.#all) socket.destroy();
+  }
+}
+
 /** listener.L3 */
-function closerOf(server: Server, handler: ClosableHandler, timers: Timers): () => Promise<void> {
+function closerOf(server: Server, sockets: OpenSockets, handler: ClosableHandler, timers: Timers): () => Promise<void> {
   let closing: Promise<void> | undefined;
   return () =>
     (closing ??= (async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      sockets.close();
       await handler.close();
-      server.closeIdleConnections();
-      const stop = timers.set(CLOSE_MS, () => server.closeAllConnections(), { ref: false });
+      const stop = timers.set(CLOSE_MS, () => sockets.destroy(), { ref: false });
       await closed;
       stop();
     })());

@@ -17,6 +17,7 @@ export const HASH_TILE = pathOf(`${ORIGIN}/(?<path>tile/(?<level>0|[1-5]?[0-9]|6
 export const ENTRY_TILE = pathOf(`${ORIGIN}/(?<path>tile/entries/${NUMBER}${WIDTH})`);
 export const PACK = pathOf(`${ORIGIN}/(?<path>pack/${NUMBER}${WIDTH})`);
 export const HANDOVER = pathOf(`${ORIGIN}/(?<path>key/${NUMBER})`);
+export const FILLED = pathOf(`${ORIGIN}/(?<path>filled)`);
 export const ARTIFACT = pathOf(`${ORIGIN}/(?<path>artifact/(?<digits>[0-9a-f]{2})/(?<key>\\k<digits>[0-9a-f]{62}))`);
 export const JOURNAL = pathOf(`${ORIGIN}/(?<path>journal/(?<digits>[0-9a-f]{2})/(?<key>\\k<digits>[0-9a-f]{62}))`);
 

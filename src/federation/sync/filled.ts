@@ -10,7 +10,9 @@ const LINE = /^(\d{1,12}) (\d{1,9})$/;
 /** How often the pack of each tile was written again. Lines that are none are ignored: the file is a hint. */
 export function parseFilled(bytes: Uint8Array | undefined): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
-  for (const line of Buffer.from(bytes ?? []).toString("utf8").split("\n")) {
+  for (const line of Buffer.from(bytes ?? [])
+    .toString("utf8")
+    .split("\n")) {
     const [, tile, count] = LINE.exec(line) ?? [];
     if (tile !== undefined) counts.set(Number(tile), Number(count));
   }

@@ -2,7 +2,7 @@
 //
 // meet-fork.M1. The hashes of the other log are compared with those here; two signed heads that do not extend each other are evidence.
 //   A carrier whose files do not give its own checkpoint is damaged, and proves nothing.
-// meet-fork.M2. Evidence is logged by who finds it, as a content that everybody may have. Who pulls that log quarantines as well.
+// meet-fork.M2. Evidence is logged by who finds it, as a content that every peer may have. A site that pulls that log quarantines as well.
 
 import { RepriseError } from "../../base/index.ts";
 import type { Carrier } from "../carriers/carrier.ts";
@@ -54,7 +54,8 @@ export function followEvidence(home: Home, contents: readonly Content[], from?: 
     const text = Buffer.from(bytes).toString("utf8");
     const origin = originOfEvidence(text);
     const state = origin === undefined ? undefined : home.origin(origin);
-    if (state === undefined || state.own || state.status === "forked") continue;
+    // Of a log that forked already, too: sites that have the same evidence must keep the same records, so the first place counts.
+    if (state === undefined || state.own) continue;
     try {
       home.takeForkEvidence(text, from);
     } catch (error) {

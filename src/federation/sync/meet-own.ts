@@ -53,23 +53,35 @@ async function meetCopies(
     const copy = await copyOf(end.origin);
     const relation = copy === undefined ? ({ status: "same" } as const) : await relate(store, end, copy);
     if (relation.status === "forked") {
+      // What others have of the closed log, this site has as well.
+      await keepCopy(home, copy!);
       const opened = await openEpoch(store, home, key, end, copy!.head, relation.at, carrier);
       if (opened === undefined) continue;
       return { status: "opened", origin: opened, closed: end.origin, at: relation.at };
     }
-    const missing = relation.status === "prefix" ? copy! : await laterEpoch(end, copyOf);
+    const missing = relation.status === "prefix" ? copy! : await laterEpoch(home, end, copyOf, carrier);
     if (missing === undefined) return records === 0 ? { status: "same" } : { status: "healed", records };
     records += await takeBack(store, home, end, missing);
   }
   return { status: "healed", records };
 }
 
-/** An epoch after the one in force that a copy has: the backup is from before it was opened. */
+/** By home: the places where this process has looked for a later epoch. */
+const LOOKED = new WeakMap<Home, Set<string>>();
+
+/** An epoch after the one in force that a copy has: the backup is from before it was opened. A process looks for it once. */
 async function laterEpoch(
+  home: Home,
   { origin, size }: OwnEnd,
   copyOf: (origin: Origin) => Promise<OwnCopy | undefined>,
+  carrier: Carrier | undefined,
 ): Promise<OwnCopy | undefined> {
-  return size === 0 ? undefined : copyOf(nextEpoch(origin));
+  const looked = LOOKED.get(home) ?? new Set();
+  LOOKED.set(home, looked);
+  const place = `${origin} ${carrier?.url ?? ""}`;
+  if (size === 0 || (carrier !== undefined && looked.has(place))) return undefined;
+  looked.add(place);
+  return copyOf(nextEpoch(origin));
 }
 
 type Relation = { readonly status: "same" | "prefix" } | { readonly status: "forked"; readonly at: number };
@@ -155,7 +167,10 @@ async function openEpoch(
       const { op, k, s, x } = JSON.parse(row.rec) as LogRecord;
       // The epoch begins with the newest key (key-history.H4).
       if (op === "key") return [];
-      return { row, body: { op, ...(k !== undefined && { k }), ...(s !== undefined && { s }), ...(x !== undefined && { x }) } };
+      return {
+        row,
+        body: { op, ...(k !== undefined && { k }), ...(s !== undefined && { s }), ...(x !== undefined && { x }) },
+      };
     }),
   ];
   const seen = { ...seenIn(home), ...closedHead(home, end.origin, head) };
@@ -175,7 +190,9 @@ async function openEpoch(
 /** The head of the closed log as it is here: its readers check the clock by it. */
 function closedHead(home: Home, origin: Origin, head: Checkpoint): Record<Origin, { n: number; c: number }> {
   const state = home.origin(origin);
-  return state === undefined || state.size === 0 || state.size > head.size ? {} : { [origin]: { n: state.size, c: state.clock } };
+  return state === undefined || state.size === 0 || state.size > head.size
+    ? {}
+    : { [origin]: { n: state.size, c: state.clock } };
 }
 
 /** The first epoch that neither the home nor the carrier has. */
@@ -188,7 +205,8 @@ async function freeEpoch(home: Home, origin: Origin, carrier: Carrier | undefine
 
 async function allRows(store: Store, end: OwnEnd, after: number): Promise<readonly LogRow[]> {
   const rows: LogRow[] = [];
-  for (let at = after; at < end.size; at += PAGE) rows.push(...(await rowsOf(store, end, at, Math.min(at + PAGE, end.size))));
+  for (let at = after; at < end.size; at += PAGE)
+    rows.push(...(await rowsOf(store, end, at, Math.min(at + PAGE, end.size))));
   return rows;
 }
 

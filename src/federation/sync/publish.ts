@@ -7,10 +7,12 @@
 // publish.P4. A statement of a store with a codec is blind, and so is what goes with it: `full` gives the blind contents as well
 //   (docs/decisions/0139). A relay gives on what it has: it can leave the data out, and cannot add it.
 // publish.P5. A content that belongs to no run, such as a link, is published by a rule for all runs with full payloads.
+// publish.P6. The result of a pure step is published with its run, to readers that may have its payloads.
 
 import { mediaType } from "../../base/index.ts";
 import { RUN_TYPE, STATEMENT_TYPE } from "../home/facts.ts";
 import type { Home } from "../home/home.ts";
+import { readMemoAnswer } from "../work/memo-answer.ts";
 import type { Content } from "../log/content.ts";
 import { firstEpoch, type Origin } from "../log/origin.ts";
 import { leafLinesOf } from "./journal-file.ts";
@@ -114,7 +116,7 @@ function fieldsOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Contents that everybody may have who may have the log: why a log continues in another epoch. */
+/** Contents that every reader of the log may have: why a log continues in another epoch. */
 export const EVIDENCE_TYPE = mediaType("evidence");
 
 /** The rules of a site, asked for one reader. */
@@ -137,12 +139,19 @@ export class Publication {
     return keys.flatMap((key) => {
       const content = this.#home.content(key);
       if (content === undefined || content.type === RUN_TYPE) return [];
+      const answer = readMemoAnswer(content);
+      if (answer !== undefined) return this.#mayHaveAnswer(origin, answer) ? [content] : [];
       const facts = statementFacts(content);
       if (facts === undefined) return this.#mayHaveOther(origin, content) ? [content] : [];
       if (this.payloadsOf(origin, facts) === "none") return [];
       const claim = this.#home.content(facts.claim);
       return [content, ...(claim === undefined ? [] : [claim]), ...this.#runRecordsOf(facts)];
     });
+  }
+
+  /** publish.P6 */
+  #mayHaveAnswer(origin: Origin, { definition, tags }: Pick<PublishedRun, "definition" | "tags">): boolean {
+    return payloadsFor(this.#rules, this.reader, { ...this.#scopeOf(origin), definition, tags }) === "full";
   }
 
   /** What the reader may have of the run of a statement. */

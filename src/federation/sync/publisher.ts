@@ -5,6 +5,7 @@ import type { SigningKey } from "../../receipts/index.ts";
 import type { Home } from "../home/home.ts";
 import type { Content } from "../log/content.ts";
 import type { LogRecord } from "../log/record.ts";
+import { memoAnswersOf } from "../work/memo-answer.ts";
 import { appendOwn, type NewRecord } from "./own-log.ts";
 import { publishedContents, type PublishedForm } from "./published-run.ts";
 
@@ -48,9 +49,10 @@ export class Publisher {
       this.#form,
       runKey,
     );
-    this.#home.putContents([statement, claim, runRecord]);
+    const answers = this.#form === "full" ? await memoAnswersOf(this.#store, record, this.#key) : [];
+    this.#home.putContents([statement, claim, runRecord, ...answers]);
     this.#home.putJournal(journal.root, journal.lines);
-    this.#pending.push({ run: record.run, contents: [runRecord, statement], runKey });
+    this.#pending.push({ run: record.run, contents: [runRecord, statement, ...answers], runKey });
     this.#read = read;
     if (this.#pending.length >= BATCH) await this.flush();
   }

@@ -1,7 +1,7 @@
 // Pull contents: what a pull takes beside records: packs, large contents, journals.
 //
 // pull-contents.C1. Of a pack only the contents that records of its tile name are taken, and what their statements name: the claim, the
-//   run record and the journal. Nobody can fill a home with contents that no record asks for.
+//   run record and the journal. A peer cannot fill a home with contents that no record asks for.
 // pull-contents.C2. What the home has is not fetched again, and what is erased here is not taken.
 // pull-contents.C3. A journal is compared with its statement before the home gets it (journal-file.J3).
 
@@ -17,7 +17,7 @@ import type { LogRecord } from "../log/record.ts";
 import { artifactPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
 import { FILLED_PATH, parseFilled } from "./filled.ts";
 import { checkJournalFile } from "./journal-file.ts";
-import { readRecords } from "./log-files.ts";
+import { readRecords } from "./tile-files.ts";
 import { statementFacts, type StatementFacts } from "./publish.ts";
 import type { SyncState } from "./sync-state.ts";
 
@@ -69,8 +69,7 @@ export class PackReader {
       this.contents.push(content);
       this.bytes += content.bytes.length;
     }
-    for (const line of lines)
-      if ("bytes" in line && wanted.has(line.key)) await this.readJournal(line);
+    for (const line of lines) if ("bytes" in line && wanted.has(line.key)) await this.readJournal(line);
   }
 
   async #readPack(tile: number, size: number): Promise<readonly (Content | ContentHead)[]> {
@@ -122,7 +121,8 @@ function wantedOf(lines: readonly (Content | ContentHead)[], keys: ReadonlySet<s
     wanted.add(facts.claim);
     runs.add(runName(facts.run, facts.generation, facts.chain));
   }
-  for (const line of lines) if ("bytes" in line && line.type === RUN_TYPE && runs.has(runOf(line))) wanted.add(line.key);
+  for (const line of lines)
+    if ("bytes" in line && line.type === RUN_TYPE && runs.has(runOf(line))) wanted.add(line.key);
   return wanted;
 }
 
@@ -164,7 +164,10 @@ export async function fillContents(
   if (text === undefined ? options.fill !== true : text === options.state?.get(name)) return none;
   const seen = parseFilled(Buffer.from(options.state?.get(name) ?? ""));
   const counts = parseFilled(text === undefined ? undefined : Buffer.from(text));
-  const tiles = text === undefined ? missingTiles(home, origin) : [...counts].flatMap(([tile, count]) => (seen.get(tile) === count ? [] : tile));
+  const tiles =
+    text === undefined
+      ? missingTiles(home, origin)
+      : [...counts].flatMap(([tile, count]) => (seen.get(tile) === count ? [] : tile));
   let [contents, journals] = [0, 0];
   for (const tile of tiles) {
     const from = tile * TILE_WIDTH;
@@ -191,6 +194,6 @@ export async function fillContents(
 
 /** The tiles with records whose contents are not here, newest first. */
 function missingTiles(home: Home, origin: Origin): readonly number[] {
-  const tiles = new Set(home.missing(origin).map(({ n }) => Math.floor((n - 1) / TILE_WIDTH)));
-  return [...tiles].toSorted((a, b) => b - a).slice(0, MAX_TILES);
+  const tiles = new Set(home.missingRecords(origin).map((n) => Math.floor((n - 1) / TILE_WIDTH)));
+  return [...tiles].slice(0, MAX_TILES);
 }

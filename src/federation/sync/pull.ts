@@ -156,12 +156,15 @@ class LogReader {
   async #take(note: string): Promise<PulledLog | undefined> {
     const { size, origin } = parseCheckpoint(note);
     if (origin !== this.#origin)
-      return this.outcome("refused", { code: "NOT_ADMITTED", reason: `The checkpoint of ${this.#origin} is of ${origin}.` });
+      return this.outcome("refused", {
+        code: "NOT_ADMITTED",
+        reason: `The checkpoint of ${this.#origin} is of ${origin}.`,
+      });
     for (;;) {
       const { cursor } = this.#home.origin(this.#origin)!;
       const checkpoint = await this.#nextCheckpoint(note, size, cursor);
       if (checkpoint === undefined) return this.outcome("incomplete");
-      const stopped = await this.#takeUpTo(checkpoint);
+      const stopped = await this.#takeUpTo(checkpoint, size);
       if (stopped !== undefined || checkpoint.size >= size) return stopped;
     }
   }
@@ -186,7 +189,7 @@ class LogReader {
   /** The number of the next record that names a key. */
   async #findKeyRecord(after: number, size: number): Promise<number | undefined> {
     for (let from = after; from < size;) {
-      const records = await this.#readTile(from, size);
+      const records = await this.#readTile(from, size, size);
       if (records === undefined) return undefined;
       const ops = records.map((text) => JSON.parse(text) as LogRecord);
       const length = batchLength(ops);
@@ -196,32 +199,38 @@ class LogReader {
     return undefined;
   }
 
-  /** The records after `after` of the tile that has the next one, in a log of `size`; undefined: the file is missing. */
-  async #readTile(after: number, size: number): Promise<string[] | undefined> {
+  /** The records of one tile after `after`, up to `upTo`; undefined: the file is missing. `size`: that of the carrier's checkpoint. */
+  async #readTile(after: number, upTo: number, size: number): Promise<string[] | undefined> {
     const tile = Math.floor(after / TILE_WIDTH);
-    const width = Math.min(TILE_WIDTH, size - tile * TILE_WIDTH);
+    const from = tile * TILE_WIDTH;
+    const width = Math.min(TILE_WIDTH, size - from);
     const limit = { maxBytes: MAX_ENTRIES_BYTES };
     const path = (wide: number): string => `${this.#origin}/${tilePath("entries", tile, wide)}`;
     let file = await this.#carrier.get(path(width), limit);
     // The log may have grown since its checkpoint was read, and partial tiles may be gone.
     if (file === undefined && width < TILE_WIDTH) file = await this.#carrier.get(path(TILE_WIDTH), limit);
     if (file === undefined || file === "unchanged") return undefined;
-    return decodeEntries(file.bytes).slice(after - tile * TILE_WIDTH, width);
+    return decodeEntries(file.bytes).slice(after - from, upTo - from);
   }
 
-  async #takeUpTo(checkpoint: Checkpoint): Promise<PulledLog | undefined> {
+  async #takeUpTo(checkpoint: Checkpoint, head: number): Promise<PulledLog | undefined> {
     const { cursor, size } = this.#home.origin(this.#origin)!;
-    if (checkpoint.size <= size) return this.#ingest([], checkpoint, new PackReader(this.#home, this.#carrier, this.#origin, this.#options));
+    if (checkpoint.size <= size)
+      return this.#ingest([], checkpoint, new PackReader(this.#home, this.#carrier, this.#origin, this.#options));
     let batch: string[] = [];
     let packs = new PackReader(this.#home, this.#carrier, this.#origin, this.#options);
     for (let at = cursor; at < checkpoint.size;) {
       this.#options.signal?.throwIfAborted();
-      const records = await this.#readTile(at, checkpoint.size);
+      const records = await this.#readTile(at, checkpoint.size, head);
       if (records === undefined || records.length === 0) return this.outcome("incomplete");
-      await packs.read(Math.floor(at / TILE_WIDTH), checkpoint.size, records);
+      await packs.read(Math.floor(at / TILE_WIDTH), head, records);
       batch.push(...records);
       at += records.length;
-      if (at < checkpoint.size && batch.length + TILE_WIDTH <= BATCH_RECORDS && packs.bytes + sizeOf(batch) < BATCH_BYTES)
+      if (
+        at < checkpoint.size &&
+        batch.length + TILE_WIDTH <= BATCH_RECORDS &&
+        packs.bytes + sizeOf(batch) < BATCH_BYTES
+      )
         continue;
       const stopped = await this.#ingest(batch, checkpoint, packs);
       if (stopped !== undefined) return stopped;
@@ -234,7 +243,14 @@ class LogReader {
   async #ingest(records: readonly string[], checkpoint: Checkpoint, packs: PackReader): Promise<PulledLog | undefined> {
     const { contents, journals } = packs;
     const { from } = this.#options;
-    const batch = { origin: this.#origin, records, checkpoint, contents, journals, ...(from !== undefined && { from }) };
+    const batch = {
+      origin: this.#origin,
+      records,
+      checkpoint,
+      contents,
+      journals,
+      ...(from !== undefined && { from }),
+    };
     const { cursor: before, status } = this.#home.origin(this.#origin)!;
     const wasForked = status === "forked";
     const outcome = this.#home.ingest(batch);
@@ -252,7 +268,8 @@ class LogReader {
     if (outcome.status !== "refused") return undefined;
     const { code, reason } = outcome;
     // pull.L5
-    if (code === "ROOT_MISMATCH" && (await meetFork(this.#home, this.#carrier, checkpoint, from))) return this.outcome("forked");
+    if (code === "ROOT_MISMATCH" && (await meetFork(this.#home, this.#carrier, checkpoint, from)))
+      return this.outcome("forked");
     return this.outcome("refused", { code, reason });
   }
 }

@@ -18,16 +18,10 @@ import { encodeArtifact, type Content } from "../log/content.ts";
 import type { Origin } from "../log/origin.ts";
 import { MAX_PACKED_BYTES, packText } from "../log/pack.ts";
 import type { LogRecord } from "../log/record.ts";
-import {
-  artifactPath,
-  CHECKPOINT_PATH,
-  handoverPath,
-  journalPath,
-  packPath,
-  TILE_WIDTH,
-} from "../log/tiles.ts";
+import { artifactPath, CHECKPOINT_PATH, handoverPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
+import { erasedBetween, removeErased } from "./erase.ts";
 import { FILLED_PATH, filledText, parseFilled } from "./filled.ts";
-import { edgeAt, edgeFromRecords, readRecords, rootAt, tileFiles } from "./log-files.ts";
+import { edgeAt, edgeFromRecords, readRecords, rootAt, tileFiles } from "./tile-files.ts";
 import { fitsAny, Publication, statementFacts, type PublicationRule } from "./publish.ts";
 import { putFile, putOf } from "./put-file.ts";
 import type { SyncState } from "./sync-state.ts";
@@ -72,7 +66,12 @@ export async function pushTo(home: Home, carrier: Carrier, options: PushOptions)
 async function pushLog(home: Home, carrier: Carrier, state: OriginState, options: PushOptions): Promise<PushedLog> {
   const { id: origin } = state;
   const local = home.checkpoint(origin);
-  const outcome = (status: PushedLog["status"], records = 0, files = 0): PushedLog => ({ origin, status, records, files });
+  const outcome = (status: PushedLog["status"], records = 0, files = 0): PushedLog => ({
+    origin,
+    status,
+    records,
+    files,
+  });
   if (local === undefined || local.size === 0) return outcome("empty");
   const writer = new LogWriter(home, carrier, origin, options);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -94,9 +93,13 @@ async function pushLog(home: Home, carrier: Carrier, state: OriginState, options
     const put = await putOf(carrier)(`${origin}/${CHECKPOINT_PATH}`, bytes, { match: there?.etag ?? null });
     if (put !== "refused") return outcome("pushed", local.size - before, writer.files + 1);
   }
-  throw new RepriseError("LIMIT_EXCEEDED", `Other processes push ${origin} to ${carrier.url} all the time. Push again later.`, {
-    details: { origin, url: carrier.url },
-  });
+  throw new RepriseError(
+    "LIMIT_EXCEEDED",
+    `Other processes push ${origin} to ${carrier.url} all the time. Push again later.`,
+    {
+      details: { origin, url: carrier.url },
+    },
+  );
 }
 
 /** The head that a carrier has. */
@@ -139,6 +142,7 @@ class LogWriter {
 
   /** push.U1. Everything but the checkpoint. */
   async write(before: Pick<Checkpoint, "size" | "root">, { size }: Checkpoint): Promise<void> {
+    await this.#scrub(before.size, size);
     const firstTile = Math.floor(before.size / TILE_WIDTH);
     for (let tile = firstTile; tile * TILE_WIDTH < size; tile += 1) await this.#writePack(tile, size, before.size);
     await this.#writeHandovers(before.size, size);
@@ -148,6 +152,21 @@ class LogWriter {
         : await edgeAt(this.#home, this.#carrier, this.#origin, before);
     for (const { path, bytes } of tileFiles(this.#home, this.#origin, before.size, size, edge))
       await this.#put(path, bytes);
+  }
+
+  /** erase.X4. In every log of the home: contents of one origin may be erased by another. */
+  async #scrub(before: number, size: number): Promise<void> {
+    const keys = erasedBetween(this.#home, this.#origin, before, size).filter(
+      (key) => this.#home.contentState(key) === "erased",
+    );
+    if (keys.length === 0) return;
+    for (const { id } of this.#home.origins()) {
+      const isThis = id === this.#origin;
+      const there = isThis ? before : ((await readHead(this.#home, this.#carrier, id))?.size ?? 0);
+      const tiles = await removeErased(this.#carrier, id, keys, there);
+      const writer = isThis ? this : new LogWriter(this.#home, this.#carrier, id, this.#options);
+      for (const tile of tiles) await writer.#writePack(tile, there, there);
+    }
   }
 
   /** push.U5. The packs up to `size`, if the rules for the reader are others than those that the packs were written by. */
@@ -166,7 +185,9 @@ class LogWriter {
 
   #rulesDigest(): string {
     const { rules, reader } = this.#options;
-    return sha256Hex(canonicalJson({ reader, rules: rules.filter(({ to }) => to.includes("*") || to.includes(reader)) }));
+    return sha256Hex(
+      canonicalJson({ reader, rules: rules.filter(({ to }) => to.includes("*") || to.includes(reader)) }),
+    );
   }
 
   async #addFilled(tiles: readonly number[]): Promise<void> {

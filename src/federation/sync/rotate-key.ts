@@ -3,6 +3,7 @@
 // rotate-key.K1. The record is appended first, and signed with the current key afterwards. A rotation that stopped in between is finished
 //   by calling it again with the same two keys.
 
+import { invariant } from "../../base/index.ts";
 import type { Store } from "../../kernel/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
 import type { Home } from "../home/home.ts";
@@ -16,9 +17,13 @@ const PAGE = 1_000;
 export async function rotateKey(store: Store, home: Home, current: SigningKey, next: SigningKey): Promise<number> {
   const { origin } = await readOwnEnd(store, current);
   const { vkey } = next.forOrigin(origin);
-  const named = home.origin(origin) && home.keys(origin).terms.find(({ n, key }) => n > 0 && key.vkey === vkey);
-  if (named) return named.n;
+  const named = (): number | undefined =>
+    home.origin(origin) && home.keys(origin).terms.find(({ n, key }) => n > 0 && key.vkey === vkey)?.n;
+  const before = named();
+  if (before !== undefined) return before;
   await copyLog(store, home, current, { stopAtKey: true });
+  const finished = named();
+  if (finished !== undefined) return finished;
   const signed = home.origin(origin)?.size ?? 0;
   await appendOwn(store, current, async ({ rows, size }) => {
     const isNamed = (await findKeyRecord(store, rows - size + signed, vkey)) !== undefined;
@@ -26,7 +31,9 @@ export async function rotateKey(store: Store, home: Home, current: SigningKey, n
   });
   // rotate-key.K1
   await copyLog(store, home, current, { stopAtKey: true });
-  return home.keys(origin).terms.find(({ key }) => key.vkey === vkey)!.n;
+  const n = named();
+  invariant(n !== undefined, "rotate-key.K1: the record of the next key is signed");
+  return n;
 }
 
 /** The number of the row after `after` that names a key. */

@@ -9,8 +9,8 @@
 // take-own.T4. It may stop anywhere and be repeated: a statement is logged after its contents are in the home, and the store's log says
 //   which runs have one.
 
-import { canonicalJson, RepriseError, sha256Hex } from "../../base/index.ts";
-import type { RunNumber, RunRecord, Store } from "../../kernel/index.ts";
+import { canonicalJson, RepriseError } from "../../base/index.ts";
+import type { RunRecord, Store } from "../../kernel/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
 import type { Home } from "../home/home.ts";
 import type { IngestOutcome } from "../home/ingest.ts";
@@ -19,11 +19,10 @@ import { contentOf } from "../log/content.ts";
 import { batchLength } from "../log/key-history.ts";
 import type { Origin } from "../log/origin.ts";
 import type { LogRecord } from "../log/record.ts";
-import { Publisher } from "./publisher.ts";
 import { evidenceToLog } from "./evidence.ts";
 import { appendOwn, readOwnEnd } from "./own-log.ts";
 import { EVIDENCE_TYPE, payloadsFor, type PublicationRule } from "./publish.ts";
-import { publishedForm } from "./published-run.ts";
+import { publishRuns } from "./publish-runs.ts";
 import type { SyncState } from "./sync-state.ts";
 
 export interface TakeOwnOptions {
@@ -49,7 +48,7 @@ const PAGE = 1_000;
 
 /** Brings the log of a store into the home of its site, and publishes by the rules. */
 export async function takeOwn(store: Store, home: Home, key: SigningKey, options: TakeOwnOptions): Promise<TakenOwn> {
-  const published = await publishRuns(store, home, key, options);
+  const published = await publishByRules(store, home, key, options);
   await logEvidence(store, home, key);
   const { origin, records, size } = await copyLog(store, home, key);
   return { origin, records, published, size };
@@ -99,68 +98,25 @@ function checkSigner(home: Home, origin: Origin, size: number, { vkey, id }: Sig
 
 function notTaken(origin: Origin, outcome: IngestOutcome): RepriseError {
   const why = outcome.status === "refused" ? `${outcome.code}: ${outcome.reason}` : "the log has two branches";
-  return new RepriseError(
-    "ROOT_MISMATCH",
-    `The log of ${origin} in the store does not extend the one in the home. ${why}`,
-    { details: { origin } },
-  );
+  return new RepriseError("FORKED", `The log of ${origin} in the store does not extend the one in the home. ${why}`, {
+    details: { origin },
+  });
 }
 
 // ── publication ──
 
-/** The last record of a run's end, and whether a statement follows it. */
-interface LoggedRun {
-  readonly run: RunNumber;
-  readonly head: number;
-  readonly key: string;
-  hasStatement: boolean;
-}
-
-async function publishRuns(store: Store, home: Home, key: SigningKey, options: TakeOwnOptions): Promise<number> {
-  const { state, rules, archives = false } = options;
-  const digest = sha256Hex(canonicalJson({ archives, rules }));
-  const [seen = "", position = "0"] = state?.get(POSITION)?.split(" ") ?? [];
-  const rows = await store.logSize();
-  const logged = await readLogged(store, seen === digest ? Number(position) : 0, rows);
-  const publisher = new Publisher(store, home, key, await publishedForm(store));
-  const unpinned: RunNumber[] = [];
-  for (let at = 0; at < logged.length; at += PAGE) {
-    const page = logged.slice(at, at + PAGE);
-    const found = await store.readRuns(page.map(({ run }) => run));
-    for (const [index, { run, head, key: runKey, hasStatement }] of page.entries()) {
-      options.signal?.throwIfAborted();
-      const record = found[index];
-      // The run is gone, or it was retried: the record of its next end counts.
-      if (record === undefined || record.head !== head) continue;
-      const isWanted = isPublished(rules, record);
-      if (isWanted && !hasStatement) await publisher.add(record, runKey, rows);
-      if (!archives) unpinned.push(run);
-    }
-  }
-  await publisher.flush();
+async function publishByRules(store: Store, home: Home, key: SigningKey, options: TakeOwnOptions): Promise<number> {
+  const { rules, archives = false, state, signal } = options;
+  const { published, runs, done } = await publishRuns(store, home, key, {
+    rules: canonicalJson({ archives, rules }),
+    isWanted: (record) => isPublished(rules, record),
+    state,
+    ...(signal && { signal }),
+  });
   // take-own.T2
-  if (unpinned.length > 0) await store.write([{ write: "release", runs: unpinned }]);
-  if (rows > Number(position) || seen !== digest) state?.set(POSITION, `${digest} ${rows}`);
-  return publisher.published;
-}
-
-/** The key of the position in the sync state. */
-const POSITION = "published";
-
-async function readLogged(store: Store, from: number, upTo: number): Promise<readonly LoggedRun[]> {
-  const logged = new Map<RunNumber, LoggedRun>();
-  for (let at = from; at < upTo;) {
-    const rows = await store.readLog(at, Math.min(PAGE, upTo - at));
-    if (rows.length === 0) break;
-    at = rows.at(-1)!.n;
-    for (const { run, head, rec } of rows) {
-      if (run === undefined) continue;
-      const { k = "" } = JSON.parse(rec) as LogRecord;
-      if (head !== undefined) logged.set(run, { run, head, key: k, hasStatement: false });
-      else if (logged.has(run)) logged.get(run)!.hasStatement = true;
-    }
-  }
-  return [...logged.values()];
+  if (!archives && runs.length > 0) await store.write([{ write: "release", runs }]);
+  done();
+  return published;
 }
 
 function isPublished(rules: readonly PublicationRule[], { definition, tags }: RunRecord): boolean {

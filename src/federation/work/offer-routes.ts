@@ -1,21 +1,12 @@
-// Offer routes: what a peer may ask the book, as routes of a server. The server has found out by the bearer token which peer asks.
+// Offer routes: what a peer may ask the book, as routes of a site's server. The server has found out by the token which peer asks.
 //
 // offer-routes.H1. A body of another form is refused before anything happens.
+// offer-routes.H2. Every peer may ask; the book knows which peers it has work for, and refuses the others.
 
 import { RepriseError } from "../../base/index.ts";
+import type { Route } from "../serve/route.ts";
 import type { OfferBook } from "./offer-book.ts";
 import type { ClaimRequest, EndRequest, InputRequest, RenewRequest } from "./offer.ts";
-
-/** A request with a JSON body and a JSON answer: `POST` to exactly this path. */
-export interface PeerRoute {
-  readonly path: string;
-  /** The longest body. */
-  readonly bodyBytes: number;
-  /** Whether the answer may take long: the peer waits for work. */
-  readonly waits: boolean;
-  /** The answer for this peer. Throws a RepriseError for a request that is refused. */
-  answer(body: unknown, peer: string, signal: AbortSignal): Promise<object>;
-}
 
 const SMALL = 1024 * 1024;
 /** A result has at most 8 MiB, which JSON may escape. */
@@ -24,33 +15,35 @@ const MAX_WAIT_MS = 30_000;
 const MAX_NAMES = 10_000;
 
 /** The routes of a site whose peers execute work for it. */
-export function offerRoutes(book: OfferBook): readonly PeerRoute[] {
+export function offerRoutes(book: OfferBook): readonly Route[] {
   return [
-    route("/offers/claim", SMALL, checkClaim, (request, peer, signal) => book.claim(peer, request, signal)),
-    route("/offers/renew", SMALL, checkRenew, (request, peer) => book.renew(peer, request)),
-    route("/offers/end", LARGE, checkEnd, (request, peer) => book.end(peer, request)),
-    route("/offers/input", SMALL, checkInput, ({ key }, peer) => ({ text: book.input(peer, key) })),
+    { ...route("claim", SMALL, checkClaim, (request, ...by) => book.claim(by[0], request, by[1])), waits: () => true },
+    route("renew", SMALL, checkRenew, (request, peer) => book.renew(peer, request)),
+    route("end", LARGE, checkEnd, (request, peer) => book.end(peer, request)),
+    route("input", SMALL, checkInput, ({ key }, peer) => ({ text: book.input(peer, key) })),
   ];
 }
 
 function route<T>(
-  path: string,
-  bodyBytes: number,
+  name: string,
+  bytes: number,
   check: (fields: Fields) => T | undefined,
   call: (request: T, peer: string, signal: AbortSignal) => object | Promise<object>,
-): PeerRoute {
+): Route {
   return {
-    path,
-    bodyBytes,
-    waits: path === "/offers/claim",
-    async answer(body, peer, signal) {
+    method: "POST",
+    path: new RegExp(`^/offers/${name}$`),
+    access: "peer",
+    body: { name: "artifactBytes", bytes },
+    async handle({ json, peer, signal }) {
+      const body = await json();
       const request = typeof body === "object" && body !== null ? check(body as Fields) : undefined;
-      if (request === undefined)
+      if (request === undefined || peer === undefined)
         throw new RepriseError(
           "RESULT_REFUSED",
-          `The request of ${peer} to ${path} has another form than this version knows.`,
+          `The request to /offers/${name} has a form that this version does not know.`,
         );
-      return call(request, peer, signal);
+      return Response.json(await call(request, peer.name, signal), { headers: { "cache-control": "no-store" } });
     },
   };
 }

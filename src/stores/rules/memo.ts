@@ -46,7 +46,8 @@ type MemoRow = Part<"memo", (typeof MEMO)[number]>;
 /** Less than every key: with a bound, every database walks the index. */
 const NO_KEY = "";
 
-export function listMemos(rows: Rows, { after = NO_KEY, limit, off = false }: MemoFilter): MemoPage {
+export function listMemos(rows: Rows, { after = NO_KEY, limit, off = false, run }: MemoFilter): MemoPage {
+  if (run !== undefined) return memosOf(rows, run, limit);
   const read = rows.select("memo_by_key", [], MEMO, { after, limit });
   const byKey = Map.groupBy(read, ({ memo }) => memo);
   // The next page has all rows of a key that this one may have cut off.
@@ -55,6 +56,17 @@ export function listMemos(rows: Rows, { after = NO_KEY, limit, off = false }: Me
   const wanted = off ? groups.filter(({ status }) => status !== "known") : groups;
   const recorded = wanted.map(({ memo, found, status }): MemoGroup => ({ memo, status, rows: recordsOf(rows, found) }));
   return { groups: recorded, next: read.length < limit ? undefined : [...byKey.keys()].at(-1) };
+}
+
+/** Judged by the rows of the run alone. */
+function memosOf(rows: Rows, run: RunNumber, limit: number): MemoPage {
+  const byKey = Map.groupBy(rows.select("memo", [run], MEMO, { limit }), ({ memo }) => memo);
+  const groups = [...byKey].map(([memo, found]) => ({
+    memo,
+    status: judgeMemo(valuesOf(found))!.status,
+    rows: recordsOf(rows, found),
+  }));
+  return { groups, next: undefined };
 }
 
 function valuesOf(found: readonly MemoRow[]): readonly string[] {

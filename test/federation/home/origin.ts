@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { canonicalJson, mediaType, sha256Hex } from "../../../src/base/index.ts";
+import { canonicalJson, drawInt, mediaType, sha256Hex } from "../../../src/base/index.ts";
 import { openHome, type Home, type HomeOptions } from "../../../src/federation/home/home.ts";
 import type { Batch } from "../../../src/federation/home/ingest.ts";
 import { signCheckpoint, type Checkpoint } from "../../../src/federation/log/checkpoint.ts";
@@ -133,4 +133,33 @@ export function sync(home: Home, ...origins: readonly TestOrigin[]): void {
     const outcome = home.ingest(origin.batch(home));
     if (outcome.status !== "ingested" && outcome.status !== "unchanged") throw new Error(JSON.stringify(outcome));
   }
+}
+
+/** Whole numbers from 0 on, the same for the same seed and name. */
+export function drawOf(seed: string): (max: number, what: string) => number {
+  const number = BigInt(`0x${sha256Hex(seed).slice(0, 16)}`);
+  return (max, what) => drawInt(number, what, 0, max);
+}
+
+/** Origins that write values, links, tombstones and erasures, and see each other now and then. */
+export function world(seed: string, steps: number): TestOrigin[] {
+  const origins = ["a", "b", "c"].map((name) => new TestOrigin(name));
+  const cells: string[] = [];
+  for (let step = 0; step < steps; step += 1) {
+    const draw = (max: number, what: string): number => drawOf(seed)(max, `${what} ${step}`);
+    const origin = origins[draw(8, "who") > 5 ? draw(2, "other") + 1 : 0]!;
+    const seen = draw(3, "seen") === 0 ? origins.filter((other) => other !== origin) : [];
+    const kind = draw(10, "kind");
+    const cell = cells[draw(Math.max(1, cells.length), "cell")];
+    if (kind < 5 || cell === undefined) {
+      const content: Content =
+        kind < 3
+          ? valueOf(draw(12, "value"))
+          : linkOf({ type: "t", from: [`run:${draw(3, "from")}`], to: ["run:x"], data: draw(4, "data") });
+      const { k, s } = origin.put(content, seen);
+      cells.push(s === undefined ? `a:${k!}` : `s:${s}`);
+    } else if (kind < 9) origin.tomb(cell, seen);
+    else if (draw(4, "erase") === 0) origin.erase(cell, seen);
+  }
+  return origins;
 }

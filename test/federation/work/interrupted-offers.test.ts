@@ -4,9 +4,10 @@ import { describe, expect, test } from "vitest";
 import { task, workflow } from "reprise";
 import { encode, valueKey } from "../../../src/base/index.ts";
 import { OfferClient } from "../../../src/federation/work/offer-client.ts";
-import type { WorkTarget } from "../../../src/federation/work/offer-book.ts";
+import type { WorkTarget } from "../../../src/federation/work/offer-job.ts";
 import type { EndAnswer, EndRequest, Offer } from "../../../src/federation/work/offer.ts";
 import { stepStatement, taskStep } from "../../../src/federation/work/step-statement.ts";
+import type { Call } from "../../../src/federation/serve/route.ts";
 import { createFolder, rejection } from "../../engine/world.ts";
 import { claimIn, entriesIn } from "./claims.ts";
 import { keyOf, listen, OFFER_LEASE_MS, one, openHome, openPeer, tokenOf } from "./work-site.ts";
@@ -173,7 +174,7 @@ describe("the end of an offer", () => {
   test("of a peer that `work` does not name is refused", async () => {
     using folder = createFolder();
     await using home = await startFilm(folder, one("studio"));
-    const server = await listen(home.routes, new Map([[tokenOf("stranger"), "stranger"]]));
+    const server = await listen(home.routes, ["stranger"]);
     const stranger = peerByHand("stranger", server.url);
     expect((await rejection(stranger.ask())).message).toContain("NOT_ADMITTED");
     await server.close();
@@ -262,12 +263,13 @@ test("a peer that gets another input than the offer names does not execute the t
     "/offers/end": (body) => (declined.resolve(body as EndRequest), { status: "retried" }),
   };
   const routes = Object.entries(answers).map(([path, answer]) => ({
-    path,
-    bodyBytes: 1_000_000,
-    waits: false,
-    answer: async (body: unknown) => answer(body),
+    method: "POST" as const,
+    path: new RegExp(`^${path}$`),
+    access: "peer" as const,
+    body: { name: "artifactBytes" as const, bytes: 1_000_000 },
+    handle: async (call: Call) => Response.json(await answer(await call.json())),
   }));
-  const lying = await listen(routes, new Map([[tokenOf("studio"), "studio"]]));
+  const lying = await listen(routes, ["studio"]);
   const { definitions } = filmAt(() => (calls += 1));
   const peer = openPeer({ name: "studio", url: lying.url, definitions });
   expect(await declined.promise).toMatchObject({

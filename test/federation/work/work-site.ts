@@ -1,8 +1,6 @@
 // Sites of the tests about work at another site: a home with an engine, a federation worker and a server, and peers.
 
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { createEngine, RepriseError, type AnyTask, type Definition } from "reprise";
+import { createEngine, type AnyTask, type Definition } from "reprise";
 import {
   sha256Hex,
   systemClock,
@@ -12,8 +10,14 @@ import {
   type Timers,
 } from "../../../src/base/index.ts";
 import { FederationWorker, type StepKeeper } from "../../../src/federation/work/federation-worker.ts";
-import type { DivergentStep, WorkTarget } from "../../../src/federation/work/offer-book.ts";
-import { offerRoutes, type PeerRoute } from "../../../src/federation/work/offer-routes.ts";
+import type { DivergentStep } from "../../../src/federation/work/offer-book.ts";
+import type { WorkTarget } from "../../../src/federation/work/offer-job.ts";
+import { offerRoutes } from "../../../src/federation/work/offer-routes.ts";
+import { RequestHandler } from "../../../src/federation/serve/handler.ts";
+import { listen as listenOn } from "../../../src/federation/serve/listener.ts";
+import { tokenDigest } from "../../../src/federation/serve/peer-access.ts";
+import type { Call, Route } from "../../../src/federation/serve/route.ts";
+import { serveLimits } from "../../../src/federation/serve/serve-limits.ts";
 import { PeerWorker, type InputCache } from "../../../src/federation/work/peer-worker.ts";
 import type { ExecutedStep } from "../../../src/federation/work/step-statement.ts";
 import { runtimeText } from "../../../src/engine/index.ts";
@@ -42,9 +46,11 @@ export function tokenOf(peer: string): string {
 export class KeptSteps implements StepKeeper {
   readonly late: { readonly peer: string; readonly executed: ExecutedStep; readonly result: string | undefined }[] = [];
   readonly divergences: DivergentStep[] = [];
+  onLate: (peer: string, executed: ExecutedStep) => void = () => {};
 
   keepLate(peer: string, _envelope: string, executed: ExecutedStep, result: string | undefined): void {
     this.late.push({ peer, executed, result });
+    this.onLate(peer, executed);
   }
   addDivergence(divergent: DivergentStep): void {
     this.divergences.push(divergent);
@@ -80,14 +86,19 @@ export interface HomeOptions {
   readonly definitions: readonly (Definition | AnyTask)[];
   readonly work: Readonly<Record<string, WorkTarget>>;
   readonly concurrency?: number;
+  /** Of the engine and of the federation worker. */
+  readonly leaseMs?: number;
+  readonly offerLeaseMs?: number;
 }
 
-export async function openHome({ store, definitions, work, concurrency }: HomeOptions) {
-  const engine = await createEngine({ store, definitions, logger: SILENT });
+export async function openHome(options: HomeOptions) {
+  const { store, definitions, work, concurrency, leaseMs, offerLeaseMs = OFFER_LEASE_MS } = options;
+  const worker = leaseMs === undefined ? {} : { lease: leaseMs };
+  const engine = await createEngine({ store, definitions, worker, logger: SILENT });
   const kept = new KeptSteps();
   const opened = await storeOf(store)["~open"]({ ...MACHINE, durability: "full" });
   const time = new SkippableTime();
-  const worker = new FederationWorker({
+  const federation = new FederationWorker({
     clock: time.clock,
     timers: time.timers,
     random: systemRandom,
@@ -98,20 +109,21 @@ export async function openHome({ store, definitions, work, concurrency }: HomeOp
     keeper: kept,
     runtime: runtimeText(),
     logger: SILENT,
-    offerLeaseMs: OFFER_LEASE_MS,
+    offerLeaseMs,
+    ...(leaseMs !== undefined && { leaseMs }),
     ...(concurrency !== undefined && { concurrency }),
   });
-  await worker.start();
+  await federation.start();
   const peers = [...new Set(Object.values(work).flatMap((target) => target.peers))];
   const asked: string[] = [];
-  const routes = offerRoutes(worker.book).map((route) => ({
+  const routes = offerRoutes(federation.book).map((route) => ({
     ...route,
-    answer: (...call: Parameters<PeerRoute["answer"]>) => (asked.push(route.path), route.answer(...call)),
+    handle: (call: Call) => (asked.push(call.url.pathname), route.handle(call)),
   }));
-  const server = await listen(routes, new Map(peers.map((peer) => [tokenOf(peer), peer])));
+  const server = await listen(routes, peers);
   return {
     engine,
-    worker,
+    worker: federation,
     time,
     routes,
     /** The paths of all requests. */
@@ -120,7 +132,7 @@ export async function openHome({ store, definitions, work, concurrency }: HomeOp
     url: server.url,
     store: opened,
     async [Symbol.asyncDispose]() {
-      await worker.stop();
+      await federation.stop();
       await server.close();
       await engine.close();
       await opened.close();
@@ -151,32 +163,18 @@ export function openPeer({ name, url, definitions, inputs, concurrency }: PeerOp
   return Object.assign(worker, { [Symbol.asyncDispose]: () => worker.stop() });
 }
 
-/** A server with these routes; `tokens`: the peer of each token. */
-export async function listen(routes: readonly PeerRoute[], tokens: ReadonlyMap<string, string>) {
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const peer = tokens.get(request.headers.authorization?.replace("Bearer ", "") ?? "");
-    const route = routes.find(({ path }) => path === request.url);
-    if (peer === undefined || route === undefined) return void response.writeHead(peer ? 404 : 401).end("{}");
-    const gone = new AbortController();
-    response.on("close", () => gone.abort());
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of request) chunks.push(chunk as Uint8Array);
-    try {
-      const body: unknown = JSON.parse(Buffer.concat(chunks).toString());
-      const answer = await route.answer(body, peer, gone.signal);
-      response.writeHead(200).end(JSON.stringify(answer));
-    } catch (error) {
-      if (!(error instanceof RepriseError)) throw error;
-      response.writeHead(422).end(JSON.stringify({ code: error.code, message: error.message }));
-    }
-  };
-  const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () => {
-      server.closeAllConnections();
-      return new Promise<void>((resolve) => server.close(() => resolve()));
+/** A server with these routes, for these peers. */
+export async function listen(routes: readonly Route[], peers: readonly string[]) {
+  const handler = new RequestHandler({
+    routes,
+    limits: serveLimits(),
+    peers: () =>
+      peers.map((name) => ({ name, tokenSha256: tokenDigest(tokenOf(name)), pull: [], push: false, grants: [] })),
+    isPublic: false,
+    onError: (error) => {
+      throw error;
     },
-  };
+  });
+  const closable = Object.assign((request: Request) => handler.handle(request), { close: () => handler.close() });
+  return listenOn(closable, { timers: systemTimers });
 }

@@ -1,13 +1,13 @@
-// Log files: the files of every log of the home, made when a reader asks for them.
+// Read files: the files of every log of the home, made when a reader asks for them.
 //
-// log-files.F1. Only what a checkpoint of this home covers exists. A partial tile exists in every width that the log has had.
-// log-files.F2. Tiles and checkpoints are the same for every reader of the log. Packs, artifacts and journals hold what this reader may
+// read-files.F1. Only what a checkpoint of this home covers exists. A partial tile exists in every width that the log has had.
+// read-files.F2. Tiles and checkpoints are the same for every reader of the log. Packs, artifacts and journals hold what this reader may
 //   have, so only the reader may cache them; a pack can change, when a rule publishes more or a content is erased.
-// log-files.F3. A reader that waits gets the next checkpoint as soon as the home has it, else 304 when its time is over.
+// read-files.F3. A reader that waits gets the next checkpoint as soon as the home has it, else 304 when its time is over.
 
 import { sha256Hex, type Clock } from "../../base/index.ts";
 import { encodeArtifact } from "../log/content.ts";
-import { MAX_PACKED_BYTES, packText } from "../log/pack.ts";
+import { packText } from "../log/pack.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
 import { encodeEntries, TILE_WIDTH } from "../log/tiles.ts";
 import type { ChangeFeed } from "./change-feed.ts";
@@ -49,6 +49,10 @@ export function logFileRoutes(options: LogFileOptions): readonly Route[] {
     route(path.HANDOVER, (call) => readHandover(call, options)),
     route(path.ARTIFACT, (call) => readArtifact(call, options)),
     route(path.JOURNAL, (call) => readJournal(call, options)),
+    // Packs are made when they are read, so no list says which of them changed: a reader asks for those whose contents it misses.
+    route(path.FILLED, ({ params }) => {
+      throw notPublished(`The log ${params["origin"]} has no list of changed packs.`);
+    }),
   ];
 }
 
@@ -63,10 +67,10 @@ export function etagOf(content: string | Uint8Array): string {
 
 function waitSeconds(url: URL): number {
   const text = url.searchParams.get("wait") ?? "";
-  return /^\d{1,6}(?:\.\d{1,6})?$/.test(text) ? Number(text) : 0;
+  return /^\d{1,6}(?:\.\d{1,20})?$/.test(text) ? Number(text) : 0;
 }
 
-/** log-files.F3 */
+/** read-files.F3 */
 async function readCheckpoint(call: Call, { home, feed, limits, clock }: LogFileOptions): Promise<Response> {
   const origin = call.params["origin"]!;
   const known = call.request.headers.get("if-none-match");
@@ -93,7 +97,7 @@ interface TileRange {
   readonly width: number;
 }
 
-/** log-files.F1. The tile that the path names, if the log has it. */
+/** read-files.F1. The tile that the path names, if the log has it. */
 function rangeOf({ params }: Call, { home }: LogFileOptions, level: number): TileRange {
   const [origin, n, width] = [params["origin"]!, path.findNumber(params["n"]!), path.findWidth(params["width"])];
   const checkpoint = home.checkpoint(origin);
@@ -118,14 +122,12 @@ function recordsOf(call: Call, options: LogFileOptions): readonly string[] {
   return options.home.readLog(checkpoint.origin, n * TILE_WIDTH, width).map(({ rec }) => rec);
 }
 
-/** log-files.F2 */
+/** read-files.F2 */
 function readPack(call: Call, options: LogFileOptions): Response {
   const keys = recordsOf(call, options).flatMap((text) => (JSON.parse(text) as { k?: string }).k ?? []);
   const contents = options.readerOf(call.peer).contentsOf(call.params["origin"]!, [...new Set(keys)]);
-  const small = new Map(
-    contents.flatMap((content) => (content.bytes.length <= MAX_PACKED_BYTES ? [[content.key, content]] : [])),
-  );
-  return file(call, Buffer.from(packText([...small.values()])), "private, no-cache");
+  const unique = new Map(contents.map((content) => [content.key, content]));
+  return file(call, Buffer.from(packText([...unique.values()])), "private, no-cache");
 }
 
 /** The note in which a key hands over to the next one: that of the size of the record that names it. */

@@ -1,0 +1,55 @@
+// reprise push: sends records and published contents to peers or to a carrier.
+
+import { readSettings, type SyncReport } from "../federation/index.ts";
+import { EXIT } from "./exit-codes.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { homeOf } from "./home.ts";
+import { startProgress, withFederation } from "./open-federation.ts";
+import { paint, paintError, print, printJson, remark, reportOf } from "./output.ts";
+import { unknownPeer } from "./peer.ts";
+import { plain, pluralize } from "./text.ts";
+
+export type PushOptions = GlobalOptions;
+
+export async function push(peer: string | undefined, options: PushOptions): Promise<number> {
+  const peers = readSettings(homeOf(options)).peers ?? {};
+  if (peer !== undefined && !isAddress(peer) && !Object.hasOwn(peers, peer)) throw unknownPeer(peer, options);
+  return withFederation(options, { store: "optional" }, async (site) => {
+    const progress = startProgress("pushing", "records");
+    const reports = await site
+      .push(peer, { onProgress: (...step) => progress.at(...step) })
+      .finally(() => progress.end());
+    if (reports.length === 0 && !options.json)
+      remark("No peer has `push`. Name one, or set it: `reprise peer add <name> <url> --key <vkey> --push`.");
+    return reportSync(reports, "pushed", options);
+  });
+}
+
+/** A URL or a path, and not the name of a peer. */
+export function isAddress(text: string): boolean {
+  return text.includes(":") || text.includes("/") || text === ".";
+}
+
+/** One line for each peer. A peer that failed makes the exit code 1; the others are done. */
+export async function reportSync(
+  reports: readonly SyncReport[],
+  verb: "pulled" | "pushed",
+  { json }: GlobalOptions,
+): Promise<number> {
+  for (const report of reports) {
+    const { peer, error, contents } = report;
+    const records = report[verb];
+    if (json) {
+      const problem = error === undefined ? {} : { error: { code: reportOf(error).code, message: error.message } };
+      await printJson({ peer, [verb]: records, contents, ...problem });
+    } else if (error === undefined) {
+      const what = `${pluralize(records, "record", "records")}, ${pluralize(contents, "content", "contents")}`;
+      await print(`${paint("green", verb)} ${plain(peer)}: ${records + contents === 0 ? "nothing new" : what}`);
+    } else {
+      const { code, message, next } = reportOf(error);
+      remark(`${paintError("red", `${plain(peer)}: ${code}:`)} ${plain(message)}`);
+      remark(`  ${paintError("dim", "next:")} ${plain(next)}`);
+    }
+  }
+  return reports.some(({ error }) => error !== undefined) ? EXIT.problem : EXIT.ok;
+}

@@ -1,0 +1,67 @@
+// Site server: answers other sites over HTTP, and hands out and executes work.
+//
+// site-server.V1. A peer with a token may read every log here and push logs that are admitted here: logs tell nothing, and are signed.
+//   What it gets of contents is a matter of rules (docs/decisions/0177).
+// site-server.V2. Beyond loopback the server needs TLS, or the operator's word that a proxy in front of it has TLS (F-52).
+
+import { RepriseError, systemClock, systemTimers } from "../base/index.ts";
+import type { SiteServer, ServeOptions } from "./api.ts";
+import type { Peer } from "./check-settings.ts";
+import { createFederationHandler, type FederationHandler } from "./serve/federation-handler.ts";
+import { listen } from "./serve/listener.ts";
+import { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
+import type { Route } from "./serve/route.ts";
+import type { SiteParts } from "./site.ts";
+
+const DEFAULT_PORT = 7420;
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|localhost|::1)$/;
+
+/** Starts the server. `routes`: those of work. */
+export async function serveSite(
+  parts: SiteParts,
+  options: ServeOptions,
+  routes: readonly Route[],
+): Promise<SiteServer & { changed(): void }> {
+  const { host = "127.0.0.1", port = DEFAULT_PORT, tls, insecure = false } = options;
+  // site-server.V2
+  if (!LOOPBACK.test(host) && tls === undefined && !insecure)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `serve: other machines reach ${host}, and without TLS they see tokens and contents. Pass tls, { cert, key } (--tls-cert, --tls-key), or insecure (--insecure) behind a proxy that has TLS.`,
+    );
+  const handler = createHandler(parts, routes);
+  const listener = await listen(handler, { host, port, timers: systemTimers, ...(tls && { tls }) }).catch(
+    async (error: unknown) => {
+      await handler.close();
+      throw error;
+    },
+  );
+  return {
+    url: listener.url,
+    changed: () => handler.changed(),
+    close: () => listener.close(),
+    [Symbol.asyncDispose]: () => listener.close(),
+  };
+}
+
+function createHandler(parts: SiteParts, extraRoutes: readonly Route[]): FederationHandler {
+  const { home, settings, own, store, logger } = parts;
+  const peers = settings.peers.flatMap(accessOf);
+  return createFederationHandler(home, {
+    peers: () => peers,
+    rules: () => settings.publish,
+    own: own.key.origin,
+    key: own.key,
+    ...(store && { store }),
+    labels: () => [...settings.work.keys()],
+    extraRoutes,
+    onError: (error) => logger.error(`federation: a request failed: ${String(error)}`, { error }),
+    clock: systemClock,
+    timers: systemTimers,
+  });
+}
+
+/** site-server.V1. Without a token, a peer looks like any stranger. */
+function accessOf({ name, token, grants }: Peer): readonly PeerAccess[] {
+  return token === undefined ? [] : [{ name, tokenSha256: tokenDigest(token), pull: ["*"], push: true, grants }];
+}
