@@ -131,7 +131,8 @@ test("two sequencers on one file append every end once while runs end", async ()
     const keepOn = async (on: Store): Promise<void> => {
       const one = sequencer(on, { batch: 7 });
       do {
-        sequenced += (await one.run()).sequenced;
+        const { sequenced: some } = await one.run();
+        sequenced += some;
         await new Promise((resolve) => setImmediate(resolve));
       } while (!isOver || (await on.listEnded(1)).length > 0);
     };
