@@ -6,7 +6,7 @@ import { openCheckpoint, parseCheckpoint, signCheckpoint } from "./checkpoint.ts
 import { batchLength, KeyHistory } from "./key-history.ts";
 import { areForkedHeads } from "./log-relation.ts";
 import { LogTree } from "./log-tree.ts";
-import { cosignNote, findSigners, MAX_NOTE_BYTES, parseNote } from "./note.ts";
+import { cosignNote, findSigners, parseNote } from "./note.ts";
 import { nextEpoch } from "./origin.ts";
 
 const seed = (byte: number): Buffer => Buffer.alloc(32, byte);
