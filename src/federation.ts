@@ -20,7 +20,7 @@ export {
   type PublishedPayloads,
   type PublishRule,
   type RunsFilter,
-  type ServedSite,
+  type SiteServer,
   type ServeOptions,
   type SnapshotChange,
   type SnapshotInfo,

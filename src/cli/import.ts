@@ -6,8 +6,7 @@
 //   away from those before it.
 
 import { RepriseError } from "../base/index.ts";
-import { readBundle, type BundleReport } from "../receipts/index.ts";
-import { checkBundleWithLog } from "../federation/index.ts";
+import { checkBundle, readBundle, type BundleReport } from "../receipts/index.ts";
 import type { CopiedRun, Mirror, PutOutcome } from "../stores/maintenance/index.ts";
 import { copyOfBundle } from "./bundle-copy.ts";
 import type { GlobalOptions } from "./global-options.ts";

@@ -7,6 +7,7 @@ import {
   bundledEntries,
   bundleFindings,
   bundleHistory,
+  checkBundle,
   findFork,
   isBundleText,
   missingFrom,

@@ -73,7 +73,7 @@ export interface SyncReport {
   readonly pushed: number;
   /** Contents and journals that came. */
   readonly contents: number;
-  /** Why the exchange with this peer failed; the others go on. */
+  /** Why the exchange with this peer failed; the exchange with others continues. */
   readonly error?: Error;
 }
 
@@ -98,7 +98,7 @@ export interface ServeOptions {
 }
 
 /** A server that answers other sites. */
-export interface ServedSite extends AsyncDisposable {
+export interface SiteServer extends AsyncDisposable {
   /** Such as `http://127.0.0.1:7420`. */
   readonly url: string;
   /** Ends open requests and stops listening. */
@@ -212,7 +212,7 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
   /** The lines of a bundle of a run that is here, with proofs that the log of its site has it; all generations. `from`: a peer or carrier that may have what is missing. */
   bundle(run: string, options?: { origin?: string; from?: Peer | (string & {}) }): Promise<readonly string[]>;
   /** Answers other sites over HTTP. */
-  serve(options?: ServeOptions): Promise<ServedSite>;
+  serve(options?: ServeOptions): Promise<SiteServer>;
   /** The signed head of this site's log: three lines and a signature. */
   head(): Promise<string>;
   /** Replaces the signing key. The log names the new one, so peers follow without a change. */

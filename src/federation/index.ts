@@ -115,7 +115,7 @@ export type {
   OriginInfo,
   PeerInfo,
   RunsFilter,
-  ServedSite,
+  SiteServer,
   ServeOptions,
   SnapshotChange,
   SnapshotInfo,
@@ -131,4 +131,3 @@ export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
 export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
 export type { Access, Call, Route } from "./serve/route.ts";
 export type { ServeLimits } from "./serve/serve-limits.ts";
-export { checkBundleWithLog } from "./sync/log-proof.ts";

@@ -44,8 +44,8 @@ export async function bundleOf(
   const found = oneOrigin(home, name);
   const [first] = found;
   if (first === undefined) {
-    const served = target === undefined ? undefined : await servedBundle(target, name.run);
-    if (served !== undefined) return served;
+    const server = target === undefined ? undefined : await fetchBundle(target, name.run);
+    if (server !== undefined) return server;
     throw notHere(name.run, target);
   }
   if (carrier !== undefined) await fetchRun(home, carrier, first.origin, name.run);
@@ -66,7 +66,7 @@ function oneOrigin(home: Home, { run, origin }: RunName): readonly FoundRun[] {
 const MAX_BYTES = 1024 * 1024 * 1024;
 
 /** The bundle that a serving site makes of a run, also while it is running; undefined: it gives none. */
-async function servedBundle({ url, token }: Target, run: string): Promise<readonly string[] | undefined> {
+async function fetchBundle({ url, token }: Target, run: string): Promise<readonly string[] | undefined> {
   if (!/^https?:/.test(url)) return undefined;
   const response = await fetch(`${url.replace(/\/+$/, "")}/run/${encodeURIComponent(run)}`, {
     redirect: "error",

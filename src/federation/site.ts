@@ -1,7 +1,7 @@
 // Site: what createFederation returns. It joins the store's log, the home, the carriers of peers, the server and work.
 //
 // site.S1. The own log is brought up to date before anything is handed out (site-log.L1).
-// site.S2. What goes wrong with one peer is in its report; the exchange with the others goes on.
+// site.S2. What goes wrong with one peer is in its report; the exchange with the others continues.
 // site.S3. `close` ends what waits, in this order: loop, servers, work, carriers, home. Twice is once.
 
 import { RepriseError, toMs, type Duration, type Random, type Timers } from "../base/index.ts";
@@ -16,10 +16,11 @@ import type {
   FederationStatus,
   GcReport,
   RunsFilter,
-  ServedSite,
+  SiteServer,
   ServeOptions,
   SyncReport,
 } from "./api.ts";
+import type { Carrier } from "./carriers/carrier.ts";
 import { OWN_LOG, type Peer } from "./check-settings.ts";
 import type { Conflict } from "./home/conflicts.ts";
 import { firstEpoch } from "./log/origin.ts";
@@ -60,7 +61,7 @@ export class Site implements Federation {
 
   constructor(parts: SiteParts) {
     this.#parts = parts;
-    this.#log = new SiteLog(parts);
+    this.#log = new SiteLog(parts, () => this.#openCopies());
     const { home, state, settings, own, clock, timers, random } = parts;
     this.#exchange = new PeerExchange({
       home,
@@ -125,6 +126,13 @@ export class Site implements Federation {
     for (const target of targets) reports.push(await reported(target, () => this.#exchange.pull(target, options)));
     this.changed();
     return reports;
+  }
+
+  /** meet-own.N3. A carrier that cannot be opened is left out. */
+  async #openCopies(): Promise<readonly Carrier[]> {
+    const targets = this.#peers().filter(({ push }) => push.length > 0);
+    const opened = await Promise.allSettled(targets.map((target) => this.#exchange.carrier(target)));
+    return opened.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   }
 
   /** Peers with files. */
@@ -267,16 +275,16 @@ export class Site implements Federation {
 
   // ── serving ──
 
-  async serve(options: ServeOptions = {}): Promise<ServedSite> {
+  async serve(options: ServeOptions = {}): Promise<SiteServer> {
     await this.record();
     this.#offered ??= offerWork(this.#parts).then((work) => {
       if (work !== undefined) this.onClose(() => work.stop());
       return work?.routes ?? [];
     });
-    const served = await serveSite(this.#parts, options, await this.#offered);
-    this.#listeners.add(served.changed);
-    this.onClose(() => served.close());
-    return served;
+    const server = await serveSite(this.#parts, options, await this.#offered);
+    this.#listeners.add(server.changed);
+    this.onClose(() => server.close());
+    return server;
   }
 
   // ── for createFederation ──

@@ -14,7 +14,7 @@ import { ChangeFeed } from "./change-feed.ts";
 import { siteRoutes } from "./describe-site.ts";
 import { RequestHandler } from "./handler.ts";
 import { HashTiles } from "./hash-tiles.ts";
-import { logFileRoutes } from "./log-files.ts";
+import { logFileRoutes } from "./read-files.ts";
 import type { PeerAccess } from "./peer-access.ts";
 import { runRoutes } from "./run-bundle.ts";
 import type { Route } from "./route.ts";

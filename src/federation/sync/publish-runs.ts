@@ -54,7 +54,8 @@ export async function publishRuns(
   const from = Number(state?.get(name) ?? 0);
   const rows = await store.logSize();
   const logged = await readLogged(store, from, rows);
-  const publisher = new Publisher(store, home, key, await publishedForm(store));
+  // Describing a store counts its runs: not for a round in which nothing is published.
+  let publisher: Publisher | undefined;
   const runs: RunNumber[] = [];
   for (let at = 0; at < logged.length; at += PAGE) {
     const page = logged.slice(at, at + PAGE);
@@ -65,14 +66,16 @@ export async function publishRuns(
       // The run is gone, or it was retried: the record of its next end counts.
       if (record === undefined || record.head !== head) continue;
       runs.push(run);
-      if (!hasStatement && options.isWanted(record)) await publisher.add(record, runKey, rows);
+      if (hasStatement || !options.isWanted(record)) continue;
+      publisher ??= new Publisher(store, home, key, await publishedForm(store));
+      await publisher.add(record, runKey, rows);
     }
   }
-  await publisher.flush();
+  await publisher?.flush();
   const done = (): void => {
     if (rows !== from) state?.set(name, String(rows));
   };
-  return { published: publisher.published, runs, done };
+  return { published: publisher?.published ?? 0, runs, done };
 }
 
 async function readLogged(store: Store, from: number, upTo: number): Promise<readonly LoggedRun[]> {

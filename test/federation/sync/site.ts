@@ -128,7 +128,7 @@ export class Site {
   /** Ended runs into the log, and the log into the home. */
   async take(): Promise<TakenOwn> {
     const store = await this.store();
-    await new Sequencer({ store, key: this.key, clock: systemClock, keeps: () => true }).run();
+    await new Sequencer({ store, key: this.key, timers: systemTimers, clock: systemClock, keeps: () => true }).run();
     const { archives = false } = this.#options;
     return takeOwn(store, this.home, this.key, { rules: this.rules, state: this.state, archives });
   }
