@@ -32,6 +32,7 @@ const SLOW = [
   "test/receipts/claims.test.ts",
   "test/receipts/damage.test.ts",
   "test/receipts/fuzz.test.ts",
+  "test/federation/carriers/nats.test.ts",
   "test/flow/random-forks.test.ts",
   "test/stores/sqlite-plans.test.ts",
   "test/stores/postgres-store.test.ts",

@@ -7,3 +7,6 @@ export function onPath(program: string): string | undefined;
 export function provideServers(): void;
 export function providePostgres(major: string): void;
 export function isCi(): boolean;
+export const VERSITYGW: string;
+export function findVersitygw(): string | undefined;
+export function buildVersitygw(): void;

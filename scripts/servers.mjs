@@ -82,9 +82,33 @@ export function providePostgres(major) {
   run(process.execPath, ["scripts/hydrate-symlinks.js"], join(folder, "node_modules", PROGRAMS));
 }
 
-function run(command, args, cwd) {
-  const { status, stderr } = spawnSync(command, args, { cwd, stdio: ["ignore", "ignore", "pipe"], encoding: "utf8" });
+function run(command, args, cwd, env = {}) {
+  const { status, stderr } = spawnSync(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+    encoding: "utf8",
+  });
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${(stderr ?? "").trim().slice(-500)}`);
+}
+
+/** The version of versitygw (an S3 server) that is built from source. */
+export const VERSITYGW = "1.8.0";
+const versitygw = join(root, ".reprise/servers", `versitygw-${VERSITYGW}`, "versitygw");
+
+/** The S3 server, if it was built. */
+export function findVersitygw() {
+  return existsSync(versitygw) ? versitygw : undefined;
+}
+
+/** Builds the S3 server with Go, once; it takes some minutes. */
+export function buildVersitygw() {
+  if (findVersitygw() !== undefined) return;
+  console.error(`Building versitygw ${VERSITYGW} (go install), once …`);
+  const folder = join(versitygw, "..");
+  mkdirSync(folder, { recursive: true });
+  const args = ["install", `github.com/versity/versitygw/cmd/versitygw@v${VERSITYGW}`];
+  run("go", args, folder, { GOBIN: folder });
 }
 
 /** MariaDB's server and its initialization program, or undefined. */

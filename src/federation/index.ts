@@ -38,6 +38,9 @@ export { LogTree } from "./log/log-tree.ts";
 export { cosignNote, findSigners, MAX_NOTE_BYTES, parseNote, type Note, type NoteSignature } from "./log/note.ts";
 export { findOriginParts, firstEpoch, isOrigin, nextEpoch, originParts, type Origin } from "./log/origin.ts";
 export { MAX_PACKED_BYTES, packText, parsePack } from "./log/pack.ts";
+export { homeBundle } from "./sync/home-bundle.ts";
+export { checkBundleWithLog, checkLogProof, ownLogLines } from "./sync/log-proof.ts";
+export { openHome } from "./home/home.ts";
 export { compareMarks, compareRecords, recordId, type Mark } from "./log/record-order.ts";
 export {
   MAX_CLOCK_JUMP,
@@ -128,4 +131,3 @@ export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
 export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
 export type { Access, Call, Route } from "./serve/route.ts";
 export type { ServeLimits } from "./serve/serve-limits.ts";
-export { checkBundleWithLog } from "./sync/log-proof.ts";

@@ -20,6 +20,7 @@ import type {
   ServeOptions,
   SyncReport,
 } from "./api.ts";
+import type { Carrier } from "./carriers/carrier.ts";
 import { OWN_LOG, type Peer } from "./check-settings.ts";
 import type { Conflict } from "./home/conflicts.ts";
 import { firstEpoch } from "./log/origin.ts";
@@ -60,7 +61,7 @@ export class Site implements Federation {
 
   constructor(parts: SiteParts) {
     this.#parts = parts;
-    this.#log = new SiteLog(parts);
+    this.#log = new SiteLog(parts, () => this.#openCopies());
     const { home, state, settings, own, clock, timers, random } = parts;
     this.#exchange = new PeerExchange({
       home,
@@ -125,6 +126,13 @@ export class Site implements Federation {
     for (const target of targets) reports.push(await reported(target, () => this.#exchange.pull(target, options)));
     this.changed();
     return reports;
+  }
+
+  /** meet-own.N3. A carrier that cannot be opened is left out. */
+  async #openCopies(): Promise<readonly Carrier[]> {
+    const targets = this.#peers().filter(({ push }) => push.length > 0);
+    const opened = await Promise.allSettled(targets.map((target) => this.#exchange.carrier(target)));
+    return opened.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   }
 
   /** Peers with files. */

@@ -43,6 +43,7 @@ export { sharedServer, type SharedServer } from "./shared-servers.ts";
 export { whyNot, type ServerKind, type Settings } from "./kinds.ts";
 export { startHaProxy, whyNoHaProxy, type HaProxy } from "./haproxy.ts";
 export { startNats, whyNoNats, type NatsOptions, type NatsServer } from "./nats.ts";
+export { startS3, whyNoS3, type RealS3 } from "./s3.ts";
 export { startPgBouncer, whyNoPgBouncer, type PgBouncer } from "./pgbouncer.ts";
 export { isCommit, startProxy, type Fate, type Proxy, type ProxyMessage, type Rule } from "./proxy.ts";
 export { fastFolder, startServer, type ServerOptions, type TestServer } from "./server.ts";

@@ -6,8 +6,8 @@ import { codeOf, type Files } from "./files.ts";
 
 const TAG = /(?<![\w./-])([a-z][a-z0-9-]*)\.([A-Z]\d{1,2})\b/g;
 const DEFINITION = /^\/\/ ([a-z][a-z0-9-]*\.[A-Z]\d{1,2})\. |^\*\*([a-z]+\.[A-Z]\d{1,2})\.\*\* /gm;
-/** A letter and a number that are no tag: `V8`, a cell, a key of a journal in a test. */
-const BARE = /(?<![\w.#$'"`-])(?!V8\b)[A-Z]\d{1,2}(?![\w'"`-])/g;
+/** A letter and a number that are no tag: `V8`, `S3` (the protocol), a cell, a key of a journal in a test. */
+const BARE = /(?<![\w.#$'"`-])(?!(?:V8|S3)\b)[A-Z]\d{1,2}(?![\w'"`-])/g;
 
 export function findBadTags(files: Files): string[] {
   const problems: string[] = [];

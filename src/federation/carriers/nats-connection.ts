@@ -47,6 +47,7 @@ export async function connectNats(url: string, token: string | undefined, timeou
     timeout: timeoutMs,
     // A carrier outlives restarts of its server.
     maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
     ...(protocol === "nats+tls:" ? { tls: {} } : {}),
     ...credentials(token, credsAuthenticator),
   };

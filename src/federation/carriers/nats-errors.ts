@@ -5,7 +5,7 @@ import { RepriseError } from "../../base/index.ts";
 const STREAM_NOT_FOUND = 10059;
 const WRONG_LAST_SEQUENCE = [10071, 10164];
 const NOT_ENABLED = [10039, 10076];
-/** Nobody answered, or the connection broke. */
+/** No answer came, or the connection broke. */
 const TRANSIENT = [
   "TimeoutError",
   "ConnectionError",

@@ -16,6 +16,7 @@ import {
   CARRIER_LIMITS,
   checkPath,
   checkPrefix,
+  isFileName,
   tooLong,
   type Carrier,
   type CarrierFile,
@@ -103,7 +104,10 @@ export class NatsCarrier implements Carrier {
       if (stores === undefined) return [];
       const objects = await stores.objects.list();
       const keys = await Array.fromAsync(await stores.keys.keys());
-      return [...objects.map(({ name }) => name), ...keys.map(pathOf)];
+      // Other programs may keep files here too; their names lead nowhere (carrier.C5).
+      return [...objects.map(({ name }) => name), ...keys.map(pathOf)].filter((path) =>
+        path.split("/").every(isFileName),
+      );
     });
     const below = paths.filter((path) => path.startsWith(prefix));
     yield* shallow ? new Set(below.map((path) => prefix + path.slice(prefix.length).replace(/\/.*/, "/"))) : below;

@@ -187,10 +187,11 @@ export class S3Carrier implements Carrier {
       if (answer.status !== 200) throw s3Error(this.url, what, answer);
       const page = listIn(answer.bytes);
       for (const key of page.keys) {
+        if (!key.startsWith(`${root}${prefix}`))
+          throw refused(this.url, what, `listed ${JSON.stringify(key.slice(0, 200))}, which is not below it`);
         const path = key.slice(root.length);
-        if (path === PROBE) continue;
-        if (!key.startsWith(`${root}${prefix}`) || !path.replace(/\/$/, "").split("/").every(isFileName))
-          throw refused(this.url, what, `listed ${JSON.stringify(key.slice(0, 200))}, which is no file below it`);
+        // Other programs may keep files here too; their names lead nowhere (carrier.C5).
+        if (path === PROBE || !path.replace(/\/$/, "").split("/").every(isFileName)) continue;
         yield path;
       }
       next = page.next;

@@ -1,6 +1,7 @@
 // All rigs, in the order of the report.
 
 import type { Rig } from "../rig.ts";
+import { natsCarrier, s3Carrier } from "./carriers.ts";
 import { clockJumps } from "./clock-jumps.ts";
 import { corruption } from "./corruption.ts";
 import { crossed, hotRun } from "./crowd.ts";
@@ -47,4 +48,6 @@ export const RIGS: readonly Rig[] = [
   race,
   crossed,
   hotRun,
+  natsCarrier,
+  s3Carrier,
 ];

@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import fs, { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openCarrier } from "../../../src/federation/index.ts";
 import { CARRIER_CASES } from "../carrier-cases.ts";
 import { PORTS } from "./real-ports.ts";
@@ -29,10 +30,23 @@ test.each(CARRIER_CASES)("directory: $name", async ({ run }) => {
   ).toEqual([]);
 });
 
-test.each(CARRIER_CASES)("a directory without notifications: $name", async ({ run }) => {
-  using place = folder();
-  // A watch of a folder that did not exist yet is not there; the poll finds the file.
-  await run({ open: () => openCarrier(place.path, { ...PORTS, limits: { pollMs: 5 } }), waitMs: 20_000 });
+describe("on a machine that has no watches left", () => {
+  const { watch } = fs;
+  beforeAll(() => {
+    fs.watch = () => {
+      throw Object.assign(new Error("no space left on device, watch"), { code: "ENOSPC" });
+    };
+    syncBuiltinESMExports();
+  });
+  afterAll(() => {
+    fs.watch = watch;
+    syncBuiltinESMExports();
+  });
+
+  test.each(CARRIER_CASES)("directory: $name", async ({ run }) => {
+    using place = folder();
+    await run({ open: () => openCarrier(place.path, { ...PORTS, limits: { pollMs: 5 } }), waitMs: 20_000 });
+  });
 });
 
 test("symbolic links and pipes are refused, wherever they are", async () => {

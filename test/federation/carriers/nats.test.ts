@@ -38,6 +38,18 @@ describeOn("nats", "a NATS server", () => {
     expect(streams.filter((name) => name.endsWith(`_${bucket}`))).toEqual([]);
   });
 
+  test("files of other programs are in no list", async () => {
+    const url = freshUrl();
+    const carrier = await openCarrier(url, PORTS);
+    await carrier.put!(PATH, bytesOf("1"), { match: null });
+    const { connection, obj, kv, bucket } = await connectNats(url, undefined, 5_000);
+    for (const name of ["READ ME.txt", "../x"]) await (await obj.open(bucket)).putBlob({ name }, bytesOf("x"));
+    await (await kv.open(bucket)).put("a//b", bytesOf("x"));
+    await connection.close();
+    expect(await Array.fromAsync(carrier.list!(""))).toEqual([PATH]);
+    await carrier.close();
+  });
+
   test("a carrier that was closed, or whose server is gone, is unreachable", async () => {
     const carrier = await openCarrier(freshUrl(), { ...PORTS, limits: { attempts: 1 } });
     await carrier.close();

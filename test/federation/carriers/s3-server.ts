@@ -10,6 +10,8 @@ import { buffer } from "node:stream/consumers";
 export interface S3ServerOptions {
   /** How many keys a page of a list has. */
   readonly pageSize?: number;
+  /** Lists keys that do not have the prefix. */
+  readonly listsEverything?: boolean;
   /** As servers that do not know conditional writes. */
   readonly ignoresConditions?: boolean;
   /** Sees each request that was signed well; a code is answered instead of it. */
@@ -112,7 +114,7 @@ export class S3Server implements AsyncDisposable {
   }
 
   #list(query: URLSearchParams): string {
-    const prefix = query.get("prefix") ?? "";
+    const prefix = this.#options.listsEverything ? "" : (query.get("prefix") ?? "");
     const delimiter = query.get("delimiter");
     const after = Buffer.from(query.get("continuation-token") ?? "", "base64url").toString();
     const below = [...this.objects.keys()].filter((key) => key.startsWith(prefix)).sort();

@@ -74,6 +74,20 @@ test("a file below another prefix of the bucket is out of reach", async () => {
   expect([...server.objects.keys()].sort()).toEqual([`sites/a b/${PATH}`, "sites/a b/~carrier"].sort());
 });
 
+test("files of other programs are in no list, and a list of another prefix is refused", async () => {
+  await using server = await S3Server.start();
+  const carrier = await open(server.url);
+  await carrier.put!(PATH, bytes, { match: null });
+  for (const name of ["READ ME.txt", ".git/config", "edge7/56475aa75463474c/a b"])
+    server.objects.set(`sites/a b/${name}`, { bytes, etag: '"1"' });
+  expect(await Array.fromAsync(carrier.list!(""))).toEqual([PATH]);
+  expect(await Array.fromAsync(carrier.list!("", { shallow: true }))).toEqual(["edge7/"]);
+  await using hostile = await S3Server.start({ listsEverything: true });
+  hostile.objects.set("other/site", { bytes, etag: '"1"' });
+  const misled = await open(hostile.url);
+  await expect(Array.fromAsync(misled.list!(""))).rejects.toMatchObject({ code: "CARRIER_REFUSED" });
+});
+
 test.each([
   ["s3://history", {}, "BAD_OPTIONS", "export-credentials"],
   ["s3://UP", S3_KEYS, "BAD_CARRIER_URL", "bucket"],

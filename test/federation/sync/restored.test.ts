@@ -22,7 +22,7 @@ class Witness {
       remove: (path) => carrier.remove!(path),
       close: async () => {},
       put: (path, bytes, options) => {
-        if (/\/checkpoint$/.test(path)) this.note(Buffer.from(bytes).toString());
+        if (path.endsWith("/checkpoint")) this.note(Buffer.from(bytes).toString());
         return carrier.put!(path, bytes, options);
       },
     };
@@ -115,8 +115,8 @@ for (const what of ["store", "all"] as const) {
     await restored.run(double, { "d-9": 9 });
     const store = await restored.store();
     const { Sequencer } = await import("../../../src/federation/sync/sequencer.ts");
-    const { systemClock } = await import("../../../src/base/index.ts");
-    await new Sequencer({ store, key: restored.key, clock: systemClock, keeps: () => true }).run();
+    const { systemClock, systemTimers } = await import("../../../src/base/index.ts");
+    await new Sequencer({ store, key: restored.key, timers: systemTimers, clock: systemClock, keeps: () => true }).run();
 
     expect(await restored.meet(carrier)).toEqual({
       status: "opened",
