@@ -1,4 +1,4 @@
-// Fork evidence: a text that proves to anybody, with the origin's keys alone, that a log has two branches, and where they part.
+// Fork evidence: a text that proves with the keys of the origin alone that a log has two branches, and where they part.
 //
 // fork-evidence.F1. Two notes of the origin, and for each: the leaf after the last common record with its inclusion proof, and a proof
 //   that the note extends the common prefix. Other leaves at one place of two signed trees are a fork; equal roots before it show that
