@@ -89,8 +89,8 @@ export const ERROR_CATALOGUE = {
   },
   DRIVER_MISSING: {
     family: "usage",
-    summary: "The driver package for this database is not installed.",
-    next: "Install the package that the message names: `npm install pg` or `npm install mysql2`.",
+    summary: "The package that this database or carrier needs is not installed.",
+    next: "Install the package that the message names: `npm install pg`, `npm install mysql2` or `npm install aws4fetch`.",
   },
   DUPLICATE_DEFINITION: {
     family: "usage",
@@ -471,7 +471,7 @@ export const ERROR_CATALOGUE = {
   },
   NOT_ADMITTED: {
     family: "federation",
-    summary: "No key that this site admits signed the checkpoint of a log.",
+    summary: "No key that this site admits signed the checkpoint of a log, or a request has no token that allows it.",
     next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`. Its operator prints the vkey with `reprise key`.",
   },
   NOT_PUBLISHED: {

@@ -5,17 +5,19 @@
 // bundle.B2. The file exists as a whole or not at all (new-file.N1). The memory that a bundle needs does not depend on its size.
 
 import { createHash } from "node:crypto";
-import { RepriseError, systemClock } from "../base/index.ts";
+import { artifactKey, RepriseError, systemClock } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 import {
   memberOf,
   readFamily,
   readGenerations,
   readRun,
+  STATEMENT_TYPE,
   writeBundle,
   type ArtifactLine,
   type BundleForm,
   type BundleSource,
+  type Envelope,
   type FamilyMember,
 } from "../receipts/index.ts";
 import { encrypterFor } from "./age.ts";
@@ -24,6 +26,7 @@ import { EXIT } from "./exit-codes.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import type { HomeOptions } from "./home.ts";
 import { getKey, type OwnKey } from "./keys.ts";
+import { openLogProofs } from "./log-proofs.ts";
 import { NewFile } from "./new-file.ts";
 import { getRun, withStoreToRead } from "./open-store.ts";
 import { paint, paintError, print, remark } from "./output.ts";
@@ -72,7 +75,8 @@ export async function bundle(ids: readonly string[], options: BundleCommandOptio
       if (own?.isNew === true)
         remark(`created the signing key ${own.key.origin} in ${plain(own.from)}; keep a copy of it`);
       const sections: BundledSection[] = [];
-      const lines = linesOf(store, members, form, own, sections);
+      using proofs = own === undefined ? undefined : await openLogProofs(options);
+      const lines = linesOf(store, members, form, own, sections, proofs);
       const texts = options.html === true ? bundlePage(lines, own?.key.vkey) : lines;
       const bytes = encrypt === undefined ? chunksOf(texts) : await encrypt(chunksOf(texts));
       const written = await writeAll(bytes, file);
@@ -135,6 +139,7 @@ async function* linesOf(
   form: BundleForm,
   own: OwnKey | undefined,
   sections: BundledSection[],
+  proofs: Awaited<ReturnType<typeof openLogProofs>>,
 ): AsyncGenerator<string> {
   const total = members.reduce((sum, { head }) => sum + head, 0);
   const progress = createProgress("bundling", "entries", () => systemClock.monotonic());
@@ -143,6 +148,7 @@ async function* linesOf(
     for (const { id, generation } of members) {
       const source: BundleSource = await readRun(store, await getRun(store, id, generation));
       let number = 0;
+      const keys: string[] = [];
       for await (const line of writeBundle(source, { form, key: own?.key, engine: `reprise/${packageVersion()}` })) {
         number += 1;
         if (number === CLAIM_LINE) {
@@ -150,9 +156,12 @@ async function* linesOf(
           const claim = (JSON.parse(line) as ArtifactLine).k;
           sections.push({ id, generation, status, entries: source.head, claim });
         }
+        if (number === ENVELOPE_LINE) keys.push(statementKey(line));
+        if (number === HEAD_LINES) keys.unshift((JSON.parse(line) as ArtifactLine).k);
         if (number > HEAD_LINES) progress.at(Math.min((done += 1), total), total);
         yield `${line}\n`;
       }
+      for (const line of proofs?.linesOf(keys) ?? []) yield `${line}\n`;
     }
   } finally {
     progress.end();
@@ -160,9 +169,16 @@ async function* linesOf(
 }
 
 /** bundle-lines.L1 */
+const ENVELOPE_LINE = 2;
 const CLAIM_LINE = 3;
 const HEAD_LINES = 4;
 const CHUNK = 128 * 1024;
+
+/** The key of the statement in an envelope, as a log names it. */
+function statementKey(line: string): string {
+  const { payload } = JSON.parse(line) as Envelope;
+  return artifactKey(STATEMENT_TYPE, Buffer.from(payload, "base64").toString("utf8"));
+}
 
 async function* chunksOf(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   let pending: string[] = [];

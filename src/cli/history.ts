@@ -1,8 +1,10 @@
 // reprise archive and erase: history that outlives the store, and history that must not.
 
+import { formatMs, toMs } from "../base/index.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { confirm } from "./confirm.ts";
+import type { PruneCommandOptions } from "./maintenance.ts";
 import { startProgress, withFederation } from "./open-federation.ts";
 import { paint, print, printJson, remark } from "./output.ts";
 import { plain, pluralize } from "./text.ts";
@@ -29,6 +31,24 @@ export function archive(carrier: string | undefined, options: HistoryOptions): P
       );
       if (runs > 0) remark(`  ${paint("dim", "next:")} reprise prune --archived --older-than 30d --dry-run`);
     }
+    return EXIT.ok;
+  });
+}
+
+/** Only what the archive has. */
+export function pruneArchived(options: PruneCommandOptions): Promise<number> {
+  const { olderThan, dryRun = false, yes } = options;
+  const ageMs = toMs(olderThan, "--older-than");
+  return withFederation(options, {}, async (site) => {
+    const found = await site.pruneArchived({ olderThan: ageMs, dryRun: true });
+    const what = `${pluralize(found.runs, "run", "runs")} that ended more than ${formatMs(ageMs)} ago and are archived`;
+    if (!dryRun && found.runs > 0 && !(await confirm(`Delete ${what}, and their journals?`, yes))) {
+      remark("Nothing was changed.");
+      return EXIT.problem;
+    }
+    const { runs } = dryRun ? found : await site.pruneArchived({ olderThan: ageMs });
+    if (options.json) await printJson({ runs, dryRun });
+    else await print(`${paint("green", dryRun ? "would delete" : "deleted")} ${what}`);
     return EXIT.ok;
   });
 }

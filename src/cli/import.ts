@@ -12,6 +12,7 @@ import { copyOfBundle } from "./bundle-copy.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { admittedKeys } from "./keys.ts";
 import { checkMirrorName } from "./mirrors.ts";
+import { withLogProof } from "./log-proofs.ts";
 import { openBundle, type OpenBundleOptions, type OpenedBundle } from "./open-bundle.ts";
 import { paintError, remark } from "./output.ts";
 import { report, withMirror } from "./pull.ts";
@@ -83,7 +84,9 @@ async function putBundle(
 
 async function* copies(bundle: OpenedBundle, origin: string, options: ImportOptions): AsyncGenerator<CopiedRun> {
   let noted = false;
-  for await (const found of checkBundle(bundle, admittedKeys(options))) {
+  const keys = admittedKeys(options);
+  for await (const checked of checkBundle(bundle, keys)) {
+    const found = await withLogProof(checked, keys);
     if (found.problem !== undefined) throw damaged(bundle, found.problem);
     if ((found.statement?.origin ?? "") !== origin)
       throw new RepriseError(

@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RepriseError } from "../base/index.ts";
-import { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, type OwnKey } from "../federation/index.ts";
+import { createHomeFolder, findKeyIn, getKeyIn, KEY_VARIABLE, readSettings, type OwnKey } from "../federation/index.ts";
 import { parseVkey, type VerifyingKey } from "../receipts/index.ts";
 import { CommandError } from "./command-error.ts";
 import { homeOf, type HomeOptions } from "./home.ts";
@@ -28,12 +28,13 @@ export function getKey(options: HomeOptions, name?: string): OwnKey {
   }
 }
 
-/** The keys whose signatures are accepted: the own one, those of `<home>/trusted`, and those of --key. */
+/** The keys whose signatures are accepted: the own one, those of `<home>/trusted`, of peers, and of --key. */
 export function admittedKeys(options: HomeOptions & { readonly key?: readonly string[] }): readonly VerifyingKey[] {
   const own = findKey(options);
   const keys = [
     ...(own === undefined ? [] : [own.key]),
     ...trustedKeys(options).map(({ key }) => key),
+    ...Object.values(readSettings(homeOf(options)).peers ?? {}).map(({ vkey }) => parseVkey(vkey)),
     ...(options.key ?? []).map((text) => parseVkey(text)),
   ];
   return [...new Map(keys.map((key) => [key.vkey, key])).values()];

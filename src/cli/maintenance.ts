@@ -131,6 +131,8 @@ export function describeMigration(
 export interface PruneCommandOptions extends GlobalOptions {
   readonly olderThan: Duration;
   readonly threads?: boolean;
+  /** Only runs that an archive has. */
+  readonly archived?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
@@ -138,7 +140,10 @@ export interface PruneCommandOptions extends GlobalOptions {
 export async function prune(options: PruneCommandOptions): Promise<number> {
   const ageMs = toMs(options.olderThan, "--older-than");
   const dryRun = options.dryRun === true;
+  if (options.threads === true && options.archived === true)
+    throw new RepriseError("USAGE", "prune: --threads deletes threads and --archived deletes runs. Pass one of them.");
   if (options.threads === true) return pruneThreads(options, ageMs, dryRun);
+  if (options.archived === true) return (await import("./history.ts")).pruneArchived(options);
   return withStore(options.store, async (store) => {
     const endedBefore = store.now() - ageMs;
     const counting = startProgress("checking", "runs");

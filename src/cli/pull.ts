@@ -9,7 +9,7 @@
 import { mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
-import { createHomeFolder } from "../federation/index.ts";
+import { createHomeFolder, readSettings } from "../federation/index.ts";
 import { commandForkOriginOf, decodeData, forkOriginOf, type Store } from "../kernel/index.ts";
 import { isServer, shownUrl, sqlitePathOf, storeOf } from "../stores/index.ts";
 import { copyOf, Mirror, readMirrorInfo, type CopiedRun, type PutOutcome } from "../stores/maintenance/index.ts";
@@ -45,6 +45,7 @@ export async function pull(source: string, ids: readonly string[], options: Pull
     throw new RepriseError("USAGE", "pull: select runs by id, or with --last and --definition, not both.");
   if (options.out !== undefined && options.as !== undefined)
     throw new RepriseError("USAGE", "pull: --out writes bundles and --as names a mirror. Pass one of them.");
+  if (isSite(source, options)) return (await import("./pull-site.ts")).pullSite(source, ids, options);
   const { name, url } = sourceOf(source, options);
   if (options.out !== undefined) return pullBundles(url, ids, options, options.out);
   return withStoreToRead(url, async (store) => {
@@ -70,6 +71,12 @@ export async function pull(source: string, ids: readonly string[], options: Pull
 }
 
 // ── the source ──
+
+/** A peer of this site, or the address of a carrier: it has logs and contents, and no store to open. */
+function isSite(source: string, options: PullOptions): boolean {
+  if (/^(?:https?|s3|nats|file):\/\//.test(source) || /^\.{0,2}\//.test(source)) return true;
+  return !source.includes(":") && Object.hasOwn(readSettings(homeOf(options)).peers ?? {}, source);
+}
 
 interface Source {
   readonly name: string;

@@ -27,10 +27,10 @@ export async function serve(options: ServeCommandOptions): Promise<number> {
     options,
     { store: "optional", sync: options.sync ? "continuous" : "manual", definitions },
     async (site): Promise<number> => {
-      const served = await site.serve({ port, host, insecure, ...(tls && { tls }) });
-      if (options.json) await printJson({ url: served.url, origin: site.origin ?? null, vkey: site.vkey ?? null });
+      const server = await site.serve({ port, host, insecure, ...(tls && { tls }) });
+      if (options.json) await printJson({ url: server.url, origin: site.origin ?? null, vkey: site.vkey ?? null });
       else {
-        await print(`${paint("green", "serving")} ${served.url}`);
+        await print(`${paint("green", "serving")} ${server.url}`);
         if (site.vkey !== undefined) await print(`${paint("dim", "vkey")}    ${site.vkey}`);
       }
       return new Promise<number>(() => {
@@ -38,7 +38,7 @@ export async function serve(options: ServeCommandOptions): Promise<number> {
           isService: true,
           announce: () => {},
           cleanUp: async () => {
-            await served.close();
+            await server.close();
             await site.close();
           },
         });

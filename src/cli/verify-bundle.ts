@@ -18,6 +18,7 @@ import {
   type VerifyingKey,
   type VerifyLevel,
 } from "../receipts/index.ts";
+import { withLogProof } from "./log-proofs.ts";
 import { openBundle, type OpenBundleOptions, type OpenedBundle } from "./open-bundle.ts";
 import { readFork, type ReadRun } from "./verify-stored-run.ts";
 
@@ -85,7 +86,8 @@ export class Bundles implements AsyncDisposable {
       try {
         const input = await openBundle(file, options);
         opened.push(input);
-        for await (const report of checkBundle(input, keys)) {
+        for await (const checked of checkBundle(input, keys)) {
+          const report = await withLogProof(checked, keys);
           const isNamed = levels.includes(2) && report.problem === undefined;
           sections.push({ file, report, named: isNamed ? await namedInSection(input, report) : [] });
         }

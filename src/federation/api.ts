@@ -1,6 +1,6 @@
 // What createFederation returns: one site, its logs and its peers.
 
-import type { PayloadCodec } from "../base/index.ts";
+import type { Duration, PayloadCodec } from "../base/index.ts";
 import type { ForeignMemos } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, LogLevel } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
@@ -73,7 +73,7 @@ export interface SyncReport {
   readonly pushed: number;
   /** Contents and journals that came. */
   readonly contents: number;
-  /** Why the exchange with this peer failed; the others go on. */
+  /** Why the exchange with this peer failed; the exchange with others continues. */
   readonly error?: Error;
 }
 
@@ -98,7 +98,7 @@ export interface ServeOptions {
 }
 
 /** A server that answers other sites. */
-export interface ServedSite extends AsyncDisposable {
+export interface SiteServer extends AsyncDisposable {
   /** Such as `http://127.0.0.1:7420`. */
   readonly url: string;
   /** Ends open requests and stops listening. */
@@ -141,6 +141,33 @@ export interface ConflictInfo {
   readonly evidence: unknown;
 }
 
+/** Which runs to find: conditions that all hold. */
+export interface RunsFilter {
+  /** The id of a run. */
+  run?: string;
+  /** The log that it is in. */
+  origin?: string;
+  definition?: string;
+  /** How it ended: `completed`, `failed`, `cancelled`, `continued`. */
+  status?: string;
+  tag?: string;
+  /** At most this many, in the order of the logs. */
+  limit?: number;
+}
+
+/** A run of this site or of another, as its published record says. */
+export interface FederatedRun {
+  readonly origin: string;
+  readonly id: string;
+  readonly generation: number;
+  readonly definition: string;
+  readonly version: number;
+  readonly status: string;
+  readonly createdAt: Date;
+  readonly endedAt?: Date;
+  readonly tags: readonly string[];
+}
+
 /** What `archive` put on the carrier. */
 export interface ArchiveReport {
   readonly carrier: string;
@@ -180,8 +207,12 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
   push(peer?: Peer | (string & {}), options?: ExchangeOptions): Promise<readonly SyncReport[]>;
   /** Takes what a peer, or a carrier at a URL, has and this site lacks. Without a name: every peer with a URL. */
   pull(peer?: Peer | (string & {}), options?: ExchangeOptions): Promise<readonly SyncReport[]>;
+  /** The runs whose records are here, of all sites. */
+  runs(filter?: RunsFilter): Promise<readonly FederatedRun[]>;
+  /** The lines of a bundle of a run that is here, with proofs that the log of its site has it; all generations. `from`: a peer or carrier that may have what is missing. */
+  bundle(run: string, options?: { origin?: string; from?: Peer | (string & {}) }): Promise<readonly string[]>;
   /** Answers other sites over HTTP. */
-  serve(options?: ServeOptions): Promise<ServedSite>;
+  serve(options?: ServeOptions): Promise<SiteServer>;
   /** The signed head of this site's log: three lines and a signature. */
   head(): Promise<string>;
   /** Replaces the signing key. The log names the new one, so peers follow without a change. */
@@ -209,6 +240,8 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
   resolve(conflict: number, how: string): Promise<ConflictInfo>;
   /** Puts journals, statements and the log of this site on a carrier; default: the one of the option `archive`. */
   archive(carrier?: string, options?: ExchangeOptions): Promise<ArchiveReport>;
+  /** Deletes runs of the store that ended that long ago and that the archive has. */
+  pruneArchived(options: { olderThan: Duration; dryRun?: boolean }): Promise<{ readonly runs: number }>;
   /** Deletes the contents of a run of this site, or one content, on every site, for good. */
   erase(what: string, options: { reason: string; all?: boolean }): Promise<EraseReport>;
   /** Drops everything that is derived from logs and contents, and computes it again. */

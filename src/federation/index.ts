@@ -38,6 +38,9 @@ export { LogTree } from "./log/log-tree.ts";
 export { cosignNote, findSigners, MAX_NOTE_BYTES, parseNote, type Note, type NoteSignature } from "./log/note.ts";
 export { findOriginParts, firstEpoch, isOrigin, nextEpoch, originParts, type Origin } from "./log/origin.ts";
 export { MAX_PACKED_BYTES, packText, parsePack } from "./log/pack.ts";
+export { homeBundle } from "./sync/home-bundle.ts";
+export { checkBundleWithLog, checkLogProof, ownLogLines } from "./sync/log-proof.ts";
+export { openHome } from "./home/home.ts";
 export { compareMarks, compareRecords, recordId, type Mark } from "./log/record-order.ts";
 export {
   MAX_CLOCK_JUMP,
@@ -104,13 +107,15 @@ export type {
   ConflictInfo,
   EraseReport,
   ExchangeOptions,
+  FederatedRun,
   Federation,
   FederationOptions,
   FederationStatus,
   GcReport,
   OriginInfo,
   PeerInfo,
-  ServedSite,
+  RunsFilter,
+  SiteServer,
   ServeOptions,
   SnapshotChange,
   SnapshotInfo,

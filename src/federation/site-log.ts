@@ -5,11 +5,12 @@
 //   that ended, then publishes and copies the log into the home.
 // site-log.L3. A rotation that was cut off is finished before the next round: `key.next` is in force if the log names it (key-file.K4).
 
-import { RepriseError, type Clock } from "../base/index.ts";
+import { RepriseError, type Clock, type Timers } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { ArchiveReport, EraseReport, ExchangeOptions } from "./api.ts";
 import type { Carrier } from "./carriers/carrier.ts";
 import { erase } from "./erase-run.ts";
+import { pruneArchived, rememberArchived } from "./prune-archived.ts";
 import { archiveTo } from "./sync/archive.ts";
 import type { SigningKey } from "../receipts/index.ts";
 import type { CheckedSettings } from "./check-settings.ts";
@@ -30,9 +31,13 @@ export interface SiteLogParts {
   readonly own: SiteKey;
   readonly store: Store | undefined;
   readonly clock: Clock;
+  readonly timers: Timers;
   /** Whether `<dir>/key` has the key: only then it can be replaced. */
   readonly isKeyInFile: boolean;
 }
+
+/** Opens the carriers that may have a longer log of this site: those that it pushes to. */
+export type OpenCopies = () => Promise<readonly Carrier[]>;
 
 export class SiteLog {
   readonly #parts: SiteLogParts;
@@ -41,8 +46,12 @@ export class SiteLog {
   #running: Promise<number> | undefined;
   #next: Promise<number> | undefined;
 
-  constructor(parts: SiteLogParts) {
+  readonly #openCopies: OpenCopies;
+  #hasMet = false;
+
+  constructor(parts: SiteLogParts, openCopies: OpenCopies) {
     this.#parts = parts;
+    this.#openCopies = openCopies;
     this.#own = parts.own;
   }
 
@@ -75,7 +84,7 @@ export class SiteLog {
     if (store === undefined || !(await hasLog(store))) return 0;
     this.#admitSelf();
     await this.#finishRotation(store);
-    await meetOwn(store, home, this.key);
+    await this.#meetCopies(store);
     await this.#sequencerOf(store).run(signal);
     const { records } = await takeOwn(store, home, this.key, {
       rules: settings.publish,
@@ -86,6 +95,21 @@ export class SiteLog {
     return records;
   }
 
+  /** site-log.L2. The home each time; carriers once per process, because a store is restored while no process has it open. */
+  async #meetCopies(store: Store): Promise<void> {
+    const { home } = this.#parts;
+    await meetOwn(store, home, this.key);
+    if (this.#hasMet) return;
+    this.#hasMet = true;
+    for (const carrier of await this.#openCopies())
+      try {
+        await meetOwn(store, home, this.key, carrier);
+      } catch (error) {
+        // A peer that cannot be reached, or whose files are damaged, must not stop this site; its push reports it.
+        if (!(error instanceof RepriseError)) throw error;
+      }
+  }
+
   /** Other sites know this one by its first key, which may no longer be in force. */
   #admitSelf(): void {
     this.#parts.home.admit(this.#own.vkey, { own: true });
@@ -93,8 +117,15 @@ export class SiteLog {
 
   /** Every end is pinned until it is published or, with `archive`, archived: `takeOwn` releases what no rule wants. */
   #sequencerOf(store: Store): Sequencer {
-    const { home, clock } = this.#parts;
-    this.#sequencer ??= new Sequencer({ store, key: this.key, clock, keeps: () => true, seen: () => seenIn(home) });
+    const { home, clock, timers } = this.#parts;
+    this.#sequencer ??= new Sequencer({
+      store,
+      key: this.key,
+      clock,
+      timers,
+      keeps: () => true,
+      seen: () => seenIn(home),
+    });
     return this.#sequencer;
   }
 
@@ -120,10 +151,18 @@ export class SiteLog {
   async archive(carrier: Carrier, { signal }: ExchangeOptions): Promise<ArchiveReport> {
     const store = this.#getStore("An archive");
     const { home, state } = this.#parts;
+    await meetOwn(store, home, this.key, carrier);
     await this.update(signal);
     const { runs, logs } = await archiveTo(store, home, this.key, carrier, { state, ...(signal && { signal }) });
+    rememberArchived(home, state, logs);
     const records = logs.reduce((sum, log) => sum + log.records, 0);
     return { carrier: carrier.url, runs, records };
+  }
+
+  pruneArchived(endedBefore: number, dryRun: boolean): Promise<number> {
+    const { home, state } = this.#parts;
+    const store = this.#getStore("Pruning");
+    return pruneArchived({ store, home, state, own: this.key.origin }, endedBefore, dryRun);
   }
 
   async erase(what: string, options: { readonly reason: string; readonly all?: boolean }): Promise<EraseReport> {

@@ -5,7 +5,7 @@
 // site-server.V2. Beyond loopback the server needs TLS, or the operator's word that a proxy in front of it has TLS (F-52).
 
 import { RepriseError, systemClock, systemTimers } from "../base/index.ts";
-import type { ServedSite, ServeOptions } from "./api.ts";
+import type { SiteServer, ServeOptions } from "./api.ts";
 import type { Peer } from "./check-settings.ts";
 import { createFederationHandler, type FederationHandler } from "./serve/federation-handler.ts";
 import { listen } from "./serve/listener.ts";
@@ -21,7 +21,7 @@ export async function serveSite(
   parts: SiteParts,
   options: ServeOptions,
   routes: readonly Route[],
-): Promise<ServedSite & { changed(): void }> {
+): Promise<SiteServer & { changed(): void }> {
   const { host = "127.0.0.1", port = DEFAULT_PORT, tls, insecure = false } = options;
   // site-server.V2
   if (!LOOPBACK.test(host) && tls === undefined && !insecure)
@@ -55,13 +55,13 @@ function createHandler(parts: SiteParts, extraRoutes: readonly Route[]): Federat
     ...(store && { store }),
     labels: () => [...settings.work.keys()],
     extraRoutes,
-    onError: (error) => logger.error(`federation: a request failed: ${String(error)}`),
+    onError: (error) => logger.error(`federation: a request failed: ${String(error)}`, { error }),
     clock: systemClock,
     timers: systemTimers,
   });
 }
 
-/** site-server.V1. A peer without a token cannot be told from a stranger. */
+/** site-server.V1. Without a token, a peer looks like any stranger. */
 function accessOf({ name, token, grants }: Peer): readonly PeerAccess[] {
   return token === undefined ? [] : [{ name, tokenSha256: tokenDigest(token), pull: ["*"], push: true, grants }];
 }

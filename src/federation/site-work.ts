@@ -11,7 +11,7 @@ import type { Route } from "./serve/route.ts";
 import type { SiteParts } from "./site.ts";
 import { FederationWorker } from "./work/federation-worker.ts";
 import { HomeSteps } from "./work/home-steps.ts";
-import { offerRoutes, type PeerRoute } from "./work/offer-routes.ts";
+import { offerRoutes } from "./work/offer-routes.ts";
 import { PeerWorker } from "./work/peer-worker.ts";
 
 /** Work that is offered: the routes for peers, and how to stop. */
@@ -41,7 +41,7 @@ export async function offerWork(parts: SiteParts): Promise<OfferedWork | undefin
       random,
     });
     await worker.start();
-    return { routes: offerRoutes(worker.book).map(routeOf), stop: () => stopWorker(worker, store) };
+    return { routes: offerRoutes(worker.book), stop: () => stopWorker(worker, store) };
   } catch (error) {
     await store.close();
     throw error;
@@ -57,18 +57,6 @@ async function stopWorker(worker: FederationWorker, store: Store): Promise<void>
 function keysOf({ settings, home }: SiteParts, name: string): readonly VerifyingKey[] | undefined {
   const peer = settings.peers.find((one) => one.name === name);
   return peer && home.keys(peer.origin).terms.map(({ key }) => key);
-}
-
-function routeOf({ path, bodyBytes, waits, answer }: PeerRoute): Route {
-  return {
-    method: "POST",
-    path: new RegExp(`^${path}$`),
-    access: "peer",
-    body: { name: "artifactBytes", bytes: bodyBytes },
-    waits: () => waits,
-    handle: async ({ json, peer, signal }) =>
-      Response.json(await answer(await json(), peer!.name, signal), { headers: { "cache-control": "no-store" } }),
-  };
 }
 
 /** Executes tasks of peers. Undefined: it executes none. */

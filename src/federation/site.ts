@@ -1,23 +1,26 @@
 // Site: what createFederation returns. It joins the store's log, the home, the carriers of peers, the server and work.
 //
 // site.S1. The own log is brought up to date before anything is handed out (site-log.L1).
-// site.S2. What goes wrong with one peer is in its report; the exchange with the others goes on.
+// site.S2. What goes wrong with one peer is in its report; the exchange with the others continues.
 // site.S3. `close` ends what waits, in this order: loop, servers, work, carriers, home. Twice is once.
 
-import { RepriseError, type Random, type Timers } from "../base/index.ts";
+import { RepriseError, toMs, type Duration, type Random, type Timers } from "../base/index.ts";
 import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
 import type {
   ArchiveReport,
   ConflictInfo,
   EraseReport,
   ExchangeOptions,
+  FederatedRun,
   Federation,
   FederationStatus,
   GcReport,
-  ServedSite,
+  RunsFilter,
+  SiteServer,
   ServeOptions,
   SyncReport,
 } from "./api.ts";
+import type { Carrier } from "./carriers/carrier.ts";
 import { OWN_LOG, type Peer } from "./check-settings.ts";
 import type { Conflict } from "./home/conflicts.ts";
 import { firstEpoch } from "./log/origin.ts";
@@ -25,6 +28,7 @@ import { PeerExchange, type PullWait, type Target } from "./peer-exchange.ts";
 import { SiteLog, type SiteLogParts } from "./site-log.ts";
 import type { Route } from "./serve/route.ts";
 import { serveSite } from "./site-server.ts";
+import { bundleOf, findRuns } from "./site-runs.ts";
 import { SiteSnapshots } from "./site-snapshots.ts";
 import { offerWork } from "./site-work.ts";
 import { FederatedMemos } from "./work/federated-memos.ts";
@@ -57,7 +61,7 @@ export class Site implements Federation {
 
   constructor(parts: SiteParts) {
     this.#parts = parts;
-    this.#log = new SiteLog(parts);
+    this.#log = new SiteLog(parts, () => this.#openCopies());
     const { home, state, settings, own, clock, timers, random } = parts;
     this.#exchange = new PeerExchange({
       home,
@@ -122,6 +126,13 @@ export class Site implements Federation {
     for (const target of targets) reports.push(await reported(target, () => this.#exchange.pull(target, options)));
     this.changed();
     return reports;
+  }
+
+  /** meet-own.N3. A carrier that cannot be opened is left out. */
+  async #openCopies(): Promise<readonly Carrier[]> {
+    const targets = this.#peers().filter(({ push }) => push.length > 0);
+    const opened = await Promise.allSettled(targets.map((target) => this.#exchange.carrier(target)));
+    return opened.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   }
 
   /** Peers with files. */
@@ -215,6 +226,17 @@ export class Site implements Federation {
     return conflictInfo(this.#parts.home.resolve(id, how));
   }
 
+  // ── runs ──
+
+  async runs(filter: RunsFilter = {}): Promise<readonly FederatedRun[]> {
+    return findRuns(this.#parts.home, filter);
+  }
+
+  async bundle(run: string, { origin, from }: { origin?: string; from?: string } = {}): Promise<readonly string[]> {
+    const target = from === undefined ? undefined : this.target(from);
+    return bundleOf(this.#parts.home, { run, origin }, target, target && (await this.#exchange.carrier(target)));
+  }
+
   // ── history ──
 
   async archive(carrier = this.#parts.settings.archive, options: ExchangeOptions = {}): Promise<ArchiveReport> {
@@ -224,6 +246,18 @@ export class Site implements Federation {
         "There is no carrier to archive to. Name one, `reprise archive s3://bucket/prefix`, or set `archive` in the settings.",
       );
     return this.#log.archive(await this.#exchange.carrier(this.target(carrier)), options);
+  }
+
+  async pruneArchived({
+    olderThan,
+    dryRun = false,
+  }: {
+    olderThan: Duration;
+    dryRun?: boolean;
+  }): Promise<{ runs: number }> {
+    const ageMs = toMs(olderThan, "pruneArchived: olderThan");
+    const { store, clock } = this.#parts;
+    return { runs: await this.#log.pruneArchived((store?.now() ?? clock.now()) - ageMs, dryRun) };
   }
 
   erase(what: string, options: { reason: string; all?: boolean }): Promise<EraseReport> {
@@ -241,16 +275,16 @@ export class Site implements Federation {
 
   // ── serving ──
 
-  async serve(options: ServeOptions = {}): Promise<ServedSite> {
+  async serve(options: ServeOptions = {}): Promise<SiteServer> {
     await this.record();
     this.#offered ??= offerWork(this.#parts).then((work) => {
       if (work !== undefined) this.onClose(() => work.stop());
       return work?.routes ?? [];
     });
-    const served = await serveSite(this.#parts, options, await this.#offered);
-    this.#listeners.add(served.changed);
-    this.onClose(() => served.close());
-    return served;
+    const server = await serveSite(this.#parts, options, await this.#offered);
+    this.#listeners.add(server.changed);
+    this.onClose(() => server.close());
+    return server;
   }
 
   // ── for createFederation ──

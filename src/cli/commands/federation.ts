@@ -106,7 +106,7 @@ function addPeerCommands(program: Command): void {
     .addHelpText(
       "after",
       examples(
-        "peer add hub https://hub.example.com --key <vkey> --token - --push --pull '*'",
+        "peer add hub https://hub.example.com --key <vkey> --token - --push",
         "peer add edge --key <vkey> --new-token",
         "peer add disk /mnt/usb/edge --key <vkey>",
       ),

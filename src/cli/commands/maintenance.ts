@@ -62,6 +62,7 @@ export function addMaintenanceCommands(program: Command): void {
     .command("prune")
     .description("Delete runs that ended long ago, and their journals")
     .requiredOption("--older-than <age>", 'minimum age since the end, such as "30d" or "12 hours"')
+    .option("--archived", "delete only runs that `reprise archive` has put on a carrier")
     .option("--threads", "delete LangGraph threads without a checkpoint for that long, instead of runs")
     .option("--dry-run", "count and delete nothing")
     .option("--yes", "skip the confirmation")
@@ -70,6 +71,7 @@ export function addMaintenanceCommands(program: Command): void {
       examples(
         "prune --older-than 30d --dry-run",
         "prune --older-than 30d --yes",
+        "prune --archived --older-than 30d --yes",
         "prune --threads --older-than 90d --yes",
       ),
     )

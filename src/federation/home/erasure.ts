@@ -75,12 +75,18 @@ export class Erasure {
 
   /** erasure.E2. Returns how many bytes went. */
   finish(): number {
-    let bytes = 0;
-    for (const { key } of this.#db.all("select key from erased where done = 0")) {
-      bytes += this.#contents.drop(hexOf(key), "erased");
-      dropRelations(this.#db, hexOf(key));
-      this.#db.run("update erased set done = 1 where key = ?", key as Uint8Array);
-    }
+    const keys = this.#db.all("select key from erased where done = 0").map(({ key }) => hexOf(key));
+    if (keys.length === 0) return 0;
+    const bytes = keys.reduce((sum, key) => sum + this.#contents.drop(key, "erased"), 0);
+    // The log of SQLite still has them, until it is copied into the file and emptied. A reader in another process may delay that.
+    for (const index of this.#contents.shards.group(keys, (key) => key).keys())
+      this.#contents.shards.at(index).db.exec("pragma wal_checkpoint(truncate)");
+    this.#db.transact(() => {
+      for (const key of keys) {
+        dropRelations(this.#db, key);
+        this.#db.run("update erased set done = 1 where key = ?", keyBlob(key));
+      }
+    });
     return bytes;
   }
 }

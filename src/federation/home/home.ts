@@ -14,6 +14,7 @@ import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
 import { hexOf, isKey } from "./blobs.ts";
 import { Cells, type FoundCell } from "./cells.ts";
+import { checkHome, type HomeProblem } from "./check.ts";
 import { Conflicts, type Conflict, type ConflictKind, type NewConflict } from "./conflicts.ts";
 import { Contents, type ContentState } from "./contents.ts";
 import { Counters } from "./counters.ts";
@@ -397,6 +398,11 @@ export class Home {
   /** Frees bytes that nothing needs. Records stay. */
   gc(options: GcOptions = {}): GcReport {
     return collectGarbage(this.#parts, this.snapshots, options);
+  }
+
+  /** Reads everything, and names each row that is not what it should be. */
+  check(): HomeProblem[] {
+    return [...checkHome(this.#parts)];
   }
 
   /** Makes everything that is derived again, from logs and contents. */

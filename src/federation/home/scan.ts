@@ -14,7 +14,7 @@ export interface ScanFilter {
   /** Put by this origin, also if another put the same later. */
   readonly origin?: Origin;
   /** What follows this place in merge order. */
-  readonly after?: Mark;
+  readonly after?: Pick<ScannedArtifact, keyof Mark | "key">;
   readonly limit?: number;
 }
 
@@ -47,18 +47,23 @@ function scanShard(
   for (const row of rows) {
     const key = hexOf(row["key"]);
     const mark = visibility.markOf(key, String(row["type"]), origin);
-    if (mark === undefined || (after !== undefined && compareMarks(mark, after) <= 0)) continue;
+    if (mark === undefined || (after !== undefined && comparePlaces({ ...mark, key }, after) <= 0)) continue;
     found.push({ ...mark, key, type: String(row["type"]), size: Number(row["size"]), state: stateName(row["state"]) });
   }
-  return found.sort(compareMarks);
+  return found.sort(comparePlaces);
+}
+
+/** Merge order. A claim has the place of its statement, so keys decide between them. */
+function comparePlaces(a: Pick<ScannedArtifact, keyof Mark | "key">, b: typeof a): number {
+  return compareMarks(a, b) || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 }
 
 /** Joins sorted lists. */
-export function mergeSorted<T extends Mark>(lists: readonly (readonly T[])[], limit: number): T[] {
-  const merged: T[] = [];
+function mergeSorted(lists: readonly (readonly ScannedArtifact[])[], limit: number): ScannedArtifact[] {
+  const merged: ScannedArtifact[] = [];
   const heads = lists.filter(({ length }) => length > 0).map((list) => ({ list, at: 0 }));
   while (heads.length > 0 && merged.length < limit) {
-    const least = heads.reduce((a, b) => (compareMarks(b.list[b.at]!, a.list[a.at]!) < 0 ? b : a));
+    const least = heads.reduce((a, b) => (comparePlaces(b.list[b.at]!, a.list[a.at]!) < 0 ? b : a));
     merged.push(least.list[least.at]!);
     least.at += 1;
     if (least.at === least.list.length) heads.splice(heads.indexOf(least), 1);

@@ -48,8 +48,8 @@ test("a tree of 70,000 records has the tiles that the specification names", () =
 
 test("a push writes the tiles that the larger tree has and the smaller one has not", () => {
   fc.assert(
-    fc.property(fc.nat(70_000), fc.nat(70_000), (a, b) => {
-      const [before, size] = a < b ? [a, b] : [b, a];
+    fc.property(fc.nat(70_000), fc.oneof(fc.nat(300), fc.nat(70_000)), (before, more) => {
+      const size = before + more;
       const known = new Set(tilesOf(before).map(({ level, n, width }) => tilePath(level, n, width)));
       const expected = tilesOf(size)
         .map(({ level, n, width }) => tilePath(level, n, width))
@@ -153,6 +153,21 @@ test("no byte of a pack or of an artifact file can be changed", () => {
     expect(() => decodeArtifact(file.subarray(0, at), octets.key)).toThrow(refused);
   }
   expect(() => decodeArtifact(file, text.key)).toThrow(refused);
+});
+
+test("a line of a pack has one text", () => {
+  const pack = packText([contentOf("text/plain", "text")]);
+  const { s, ...rest } = JSON.parse(pack) as { readonly s: string };
+  const lines = [
+    pack.replace('"h":', ' "h":'),
+    `${JSON.stringify({ ...rest, s })}\n`,
+    `${JSON.stringify({ b: Buffer.from(s).toString("base64"), ...rest })}\n`,
+    `${JSON.stringify({ a: 1, ...rest, s })}\n`,
+    pack.replace('"s":"text"', '"s":"text","s":"text"'),
+    `${pack}\n`,
+  ];
+  for (const line of lines)
+    expect(() => parsePack(line), line).toThrow(expect.objectContaining({ code: "LOG_FILE_DAMAGED" }));
 });
 
 test("a pack takes no content above 32 KiB", () => {

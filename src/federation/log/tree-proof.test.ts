@@ -98,6 +98,12 @@ test("every tree extends every smaller one, and no changed proof shows it", () =
     }
 });
 
+test("a root is not that of a larger tree, whatever the proof leaves out", () => {
+  expect(verifyInclusion(many[0]!, 0, 2, roots[1]!, [])).toBe(false);
+  expect(verifyConsistency({ size: 1, root: roots[1]! }, { size: 2, root: roots[1]! }, [])).toBe(false);
+  expect(verifyConsistency({ size: 4, root: roots[4]! }, { size: 9, root: roots[4]! }, [])).toBe(false);
+});
+
 function copyOf(texts: readonly string[]): LogCopy {
   const at = hashesOf(texts.map(leafHash));
   return { size: texts.length, rootAt: (size) => rootOf(size, at) };

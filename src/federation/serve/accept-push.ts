@@ -17,7 +17,7 @@ import { decodeEntries, decodeTile, TILE_WIDTH } from "../log/tiles.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import { fillContents, fillJournal } from "./fill-contents.ts";
 import { checkDepth } from "./json-depth.ts";
-import { checkpointEtag, etagOf } from "./log-files.ts";
+import { checkpointEtag, etagOf } from "./read-files.ts";
 import * as path from "./log-path.ts";
 import { findTiles, ingestPush } from "./ingest-push.ts";
 import type { HashTiles } from "./hash-tiles.ts";

@@ -14,7 +14,7 @@ import { ChangeFeed } from "./change-feed.ts";
 import { siteRoutes } from "./describe-site.ts";
 import { RequestHandler } from "./handler.ts";
 import { HashTiles } from "./hash-tiles.ts";
-import { logFileRoutes } from "./log-files.ts";
+import { logFileRoutes } from "./read-files.ts";
 import type { PeerAccess } from "./peer-access.ts";
 import { runRoutes } from "./run-bundle.ts";
 import type { Route } from "./route.ts";
@@ -48,6 +48,8 @@ export interface FederationHandlerOptions {
 /** Answers web-standard requests of other sites. */
 export interface FederationHandler {
   (request: Request): Promise<Response>;
+  /** The number of long polls that wait. */
+  readonly waiting: number;
   /** Wakes long polls after this process changed the home. Changes of other processes are seen without it. */
   changed(): void;
   /** Ends long polls, and waits for requests that run. Does not close the home. */
@@ -85,12 +87,12 @@ export function createFederationHandler(home: Home, options: FederationHandlerOp
     ...pushRoutes({ home, staged, tiles, feed, limits }),
   ];
   const handler = new RequestHandler({ routes, limits, peers, isPublic, onError, clock, timers });
-  return Object.assign((request: Request) => handler.handle(request), {
+  const handle = Object.assign((request: Request) => handler.handle(request), {
     changed: () => feed.notify(),
     close: async () => {
-      feed.close();
       await handler.close();
       db.close();
     },
   });
+  return Object.defineProperty(handle, "waiting", { get: () => feed.waiters }) as FederationHandler;
 }

@@ -81,7 +81,7 @@ export class RequestHandler {
     }
   }
 
-  /** handler.H2, route.R1 */
+  /** handler.H2 */
   #checkAccess(access: Access, peer: PeerAccess | undefined, origin: string | undefined): void {
     if (access === "anyone" || (access === "visitor" && this.#options.isPublic)) return;
     if (access === "reader") {

@@ -1,6 +1,6 @@
 // Route: one line of the server's table: method, path, who may, limits, handler.
 //
-// route.R1. The table is the only place that says who may do what. The handler of a route runs after its access was checked.
+// The table is the only place that says who may do what. The handler of a route runs after its access was checked.
 
 import { RepriseError } from "../../base/index.ts";
 import type { PeerAccess } from "./peer-access.ts";

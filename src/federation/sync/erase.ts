@@ -16,7 +16,7 @@ import type { Origin } from "../log/origin.ts";
 import type { LogRecord } from "../log/record.ts";
 import { artifactPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
 import { appendOwn, readOwnEnd, seenIn, type NewRecord } from "./own-log.ts";
-import { readRecords } from "./log-files.ts";
+import { readRecords } from "./tile-files.ts";
 import { statementFacts } from "./publish.ts";
 import { copyLog } from "./take-own.ts";
 

@@ -21,7 +21,16 @@ import { KeyHistory } from "../log/key-history.ts";
 import { firstEpoch, type Origin } from "../log/origin.ts";
 import { recordText, type LogRecord } from "../log/record.ts";
 import { hashesOf, inclusionProof, verifyInclusion, type HashAt } from "../log/tree-proof.ts";
-import { readRecords } from "./log-files.ts";
+import { readRecords } from "./tile-files.ts";
+
+/** The lines of a run of this site, from whichever epoch of its log has it; none, if the home has no log of it. */
+export function ownLogLines(home: Home, keys: readonly string[]): readonly string[] {
+  for (const { id, own } of home.origins()) {
+    const lines = own ? logLines(home, id, keys) : [];
+    if (lines.length > 0) return lines;
+  }
+  return [];
+}
 
 /** log-proof.G1. None, if the log of the home does not have these keys under a checkpoint. */
 export function logLines(home: Home, origin: Origin, keys: readonly string[]): readonly string[] {
@@ -48,10 +57,11 @@ export async function* checkBundleWithLog(
   input: BundleInput,
   keys: readonly VerifyingKey[],
 ): AsyncGenerator<BundleReport> {
-  for await (const report of checkBundle(input, keys)) yield withLog(report, keys);
+  for await (const report of checkBundle(input, keys)) yield checkLogProof(report, keys);
 }
 
-function withLog(report: BundleReport, keys: readonly VerifyingKey[]): BundleReport {
+/** The report of a section after the records of its log were checked: they may show damage, and they may vouch for the statement. */
+export function checkLogProof(report: BundleReport, keys: readonly VerifyingKey[]): BundleReport {
   const { log, statement, problem } = report;
   if (log.length === 0 || statement === undefined || problem !== undefined) return report;
   try {

@@ -2,7 +2,7 @@
 //
 // meet-fork.M1. The hashes of the other log are compared with those here; two signed heads that do not extend each other are evidence.
 //   A carrier whose files do not give its own checkpoint is damaged, and proves nothing.
-// meet-fork.M2. Evidence is logged by who finds it, as a content that everybody may have. Who pulls that log quarantines as well.
+// meet-fork.M2. Evidence is logged by who finds it, as a content that every peer may have. A site that pulls that log quarantines as well.
 
 import { RepriseError } from "../../base/index.ts";
 import type { Carrier } from "../carriers/carrier.ts";

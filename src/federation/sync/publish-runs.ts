@@ -1,4 +1,4 @@
-// Publish runs: which ended runs of the log have no statement yet, and publishing those that somebody is to have.
+// Publish runs: finds the ended runs of the log that have no statement yet, and publishes those that a rule or the archive wants.
 //
 // publish-runs.R1. A row of the log with a head is the record of a run's end; a row of the same run without one is its statement. A run
 //   that was retried has several: a statement belongs to the record before it.
@@ -36,7 +36,7 @@ export interface PublishedRuns {
   /** Every run that was looked at and is as its record says. */
   readonly runs: readonly RunNumber[];
   /** Remembers the position: after everything that the caller does for these runs. */
-  done(): void;
+  readonly done: () => void;
 }
 
 const PAGE = 1_000;
@@ -54,7 +54,8 @@ export async function publishRuns(
   const from = Number(state?.get(name) ?? 0);
   const rows = await store.logSize();
   const logged = await readLogged(store, from, rows);
-  const publisher = new Publisher(store, home, key, await publishedForm(store));
+  // Describing a store counts its runs: not for a round in which nothing is published.
+  let publisher: Publisher | undefined;
   const runs: RunNumber[] = [];
   for (let at = 0; at < logged.length; at += PAGE) {
     const page = logged.slice(at, at + PAGE);
@@ -65,14 +66,16 @@ export async function publishRuns(
       // The run is gone, or it was retried: the record of its next end counts.
       if (record === undefined || record.head !== head) continue;
       runs.push(run);
-      if (!hasStatement && options.isWanted(record)) await publisher.add(record, runKey, rows);
+      if (hasStatement || !options.isWanted(record)) continue;
+      publisher ??= new Publisher(store, home, key, await publishedForm(store));
+      await publisher.add(record, runKey, rows);
     }
   }
-  await publisher.flush();
+  await publisher?.flush();
   const done = (): void => {
     if (rows !== from) state?.set(name, String(rows));
   };
-  return { published: publisher.published, runs, done };
+  return { published: publisher?.published ?? 0, runs, done };
 }
 
 async function readLogged(store: Store, from: number, upTo: number): Promise<readonly LoggedRun[]> {

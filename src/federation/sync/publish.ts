@@ -116,7 +116,7 @@ function fieldsOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Contents that everybody may have who may have the log: why a log continues in another epoch. */
+/** Contents that every reader of the log may have: why a log continues in another epoch. */
 export const EVIDENCE_TYPE = mediaType("evidence");
 
 /** The rules of a site, asked for one reader. */

@@ -1,7 +1,7 @@
 // Pull contents: what a pull takes beside records: packs, large contents, journals.
 //
 // pull-contents.C1. Of a pack only the contents that records of its tile name are taken, and what their statements name: the claim, the
-//   run record and the journal. Nobody can fill a home with contents that no record asks for.
+//   run record and the journal. A peer cannot fill a home with contents that no record asks for.
 // pull-contents.C2. What the home has is not fetched again, and what is erased here is not taken.
 // pull-contents.C3. A journal is compared with its statement before the home gets it (journal-file.J3).
 
@@ -17,7 +17,7 @@ import type { LogRecord } from "../log/record.ts";
 import { artifactPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
 import { FILLED_PATH, parseFilled } from "./filled.ts";
 import { checkJournalFile } from "./journal-file.ts";
-import { readRecords } from "./log-files.ts";
+import { readRecords } from "./tile-files.ts";
 import { statementFacts, type StatementFacts } from "./publish.ts";
 import type { SyncState } from "./sync-state.ts";
 

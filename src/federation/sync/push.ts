@@ -21,7 +21,7 @@ import type { LogRecord } from "../log/record.ts";
 import { artifactPath, CHECKPOINT_PATH, handoverPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
 import { erasedBetween, removeErased } from "./erase.ts";
 import { FILLED_PATH, filledText, parseFilled } from "./filled.ts";
-import { edgeAt, edgeFromRecords, readRecords, rootAt, tileFiles } from "./log-files.ts";
+import { edgeAt, edgeFromRecords, readRecords, rootAt, tileFiles } from "./tile-files.ts";
 import { fitsAny, Publication, statementFacts, type PublicationRule } from "./publish.ts";
 import { putFile, putOf } from "./put-file.ts";
 import type { SyncState } from "./sync-state.ts";

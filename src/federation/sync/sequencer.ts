@@ -10,7 +10,7 @@
 //   that the store is federated, and then every hour.
 // sequencer.Q6. Heads of other logs ride on the next record, once (F-11): the sequencer never writes a record for them alone.
 
-import { RepriseError, type Clock } from "../../base/index.ts";
+import { RepriseError, type Clock, type Timers } from "../../base/index.ts";
 import { decodeData, type EndedRun, type RunRecord, type Store } from "../../kernel/index.ts";
 import { runRecordOf, saltOf, type SigningKey } from "../../receipts/index.ts";
 import { firstEpoch } from "../log/origin.ts";
@@ -21,10 +21,13 @@ export interface SequencerOptions {
   readonly store: Store;
   readonly key: SigningKey;
   readonly clock: Clock;
+  readonly timers: Timers;
   /** Whether a run is pinned, so that it is kept until it is published or archived. Default: none is. */
   readonly keeps?: ((record: RunRecord) => boolean) | undefined;
   /** The heads of other logs that this site has. Default: none. */
   readonly seen?: (() => Seen) | undefined;
+  /** Runs per write, and per page of a sweep. Default: 1,000. */
+  readonly batch?: number | undefined;
 }
 
 export interface Sequenced {
@@ -34,10 +37,8 @@ export interface Sequenced {
   readonly found: number;
 }
 
-/** Runs per write. */
-const BATCH = 256;
-/** Runs per page of a sweep. */
-const PAGE = 500;
+/** Runs per write, and per page of a sweep. */
+const BATCH = 1_000;
 /** Of batches that others were faster with, one after the other. */
 const ATTEMPTS = 1_000;
 const MINUTE_MS = 60_000;
@@ -47,8 +48,10 @@ export class Sequencer {
   readonly #store: Store;
   readonly #key: SigningKey;
   readonly #clock: Clock;
+  readonly #timers: Timers;
   readonly #keeps: (record: RunRecord) => boolean;
   readonly #seen: () => Seen;
+  readonly #batch: number;
   #form: PublishedForm | undefined;
   /** When the next sweep is due, by the monotonic clock. */
   #sweepAt = Number.NEGATIVE_INFINITY;
@@ -56,12 +59,15 @@ export class Sequencer {
   /** sequencer.Q6. The heads that this process has written. */
   readonly #told = new Map<string, number>();
 
-  constructor({ store, key, clock, keeps = () => false, seen = () => ({}) }: SequencerOptions) {
+  constructor(options: SequencerOptions) {
+    const { store, key, clock, timers, keeps = () => false, seen = () => ({}), batch = BATCH } = options;
     this.#store = store;
     this.#key = key;
     this.#clock = clock;
+    this.#timers = timers;
     this.#keeps = keeps;
     this.#seen = seen;
+    this.#batch = batch;
   }
 
   /** Appends the records of all noted runs; before that, sweeps if a sweep is due. */
@@ -71,9 +77,10 @@ export class Sequencer {
     for (let attempt = 0; attempt < ATTEMPTS;) {
       signal?.throwIfAborted();
       const end = await this.#readEnd();
-      const ended = await this.#store.listEnded(BATCH);
+      const ended = await this.#store.listEnded(this.#batch);
       if (ended.length === 0) return { sequenced, found };
       const isAppended = await this.#append(end, ended);
+      await this.#pause();
       attempt = isAppended ? 0 : attempt + 1;
       if (isAppended) sequenced += ended.length;
     }
@@ -85,13 +92,19 @@ export class Sequencer {
     let found = 0;
     for (let after: number | undefined = 0; after !== undefined;) {
       signal?.throwIfAborted();
-      const page = await this.#store.noteEnded(after, PAGE);
+      const page = await this.#store.noteEnded(after, this.#batch);
       found += page.noted;
       after = page.next;
+      await this.#pause();
     }
     this.#sweepAt = this.#clock.monotonic() + (this.#sweeps === 0 ? MINUTE_MS : HOUR_MS);
     this.#sweeps += 1;
     return found;
+  }
+
+  /** Lets other work of this process continue: a store in a file answers without waiting. */
+  #pause(): Promise<void> {
+    return new Promise((resolve) => void this.#timers.soon(resolve));
   }
 
   /** sequencer.Q4 */

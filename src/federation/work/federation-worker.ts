@@ -19,7 +19,8 @@ import { Registry } from "../../process/index.ts";
 import type { VerifyingKey } from "../../receipts/index.ts";
 import { Worker } from "../../worker/index.ts";
 import { Guard } from "../../workflow/index.ts";
-import { OfferBook, type DivergentStep, type WorkTarget } from "./offer-book.ts";
+import { OfferBook, type DivergentStep } from "./offer-book.ts";
+import type { WorkTarget } from "./offer-job.ts";
 import { checkStepStatement, type ExecutedStep } from "./step-statement.ts";
 
 /** Keeps what peers say about steps beside the runs: late results, and results that differ. */

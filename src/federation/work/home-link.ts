@@ -2,11 +2,12 @@
 //
 // home-link.L1. One poll waits at the home at a time, and none while the worker has no room.
 // home-link.L2. All offers are renewed by one request, three times per lease of the home.
-// home-link.L3. An end is posted until the home answers it; a refusal is an answer.
+// home-link.L3. An end is posted until the home answers it; a refusal is an answer. A few are posted at a time: a home takes only so many
+//   requests of one peer at once.
 
-import { systemRandom, type Clock, type Timers } from "../../base/index.ts";
+import { Fifo, systemRandom, type Clock, type Timers } from "../../base/index.ts";
 import { RefusedByHome, type OfferClient, type WorkHome } from "./offer-client.ts";
-import type { EndAnswer, EndRequest, Offer } from "./offer.ts";
+import type { EndRequest, Offer } from "./offer.ts";
 
 export interface HomeLinkHost {
   readonly client: OfferClient;
@@ -23,10 +24,16 @@ const RENEWALS_PER_LEASE = 3;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 const FETCHES = 3;
+/** home-link.L3 */
+const POSTS_AT_ONCE = 8;
 
 export class HomeLink {
   readonly #host: HomeLinkHost;
+  /** Ends the poll. */
+  readonly #draining = new AbortController();
+  /** Ends everything. */
   readonly #stopping = new AbortController();
+  readonly #posts = new Turnstile(POSTS_AT_ONCE);
   /** Offers that the home has not answered the end of. */
   readonly #held = new Map<string, { onGone: (() => void) | undefined; isEnding: boolean }>();
   readonly #executing = new Set<Promise<void>>();
@@ -47,13 +54,26 @@ export class HomeLink {
     this.#polling = this.#poll();
   }
 
-  async stop(): Promise<void> {
+  /** Claims nothing more. What runs may end until the grace period ends; the rest is aborted, and the home offers it again. */
+  async stop(graceMs: number): Promise<void> {
+    this.#draining.abort();
+    this.onFreed();
+    await this.#polling;
+    if (graceMs > 0 && this.#executing.size > 0) await this.#finish(graceMs);
     this.#stopping.abort();
     this.#cancelRenewal?.();
-    this.#onFreed?.();
     this.#gone([...this.#held.keys()]);
-    await this.#polling;
     await Promise.all(this.#executing);
+  }
+
+  #finish(graceMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#host.timers.set(graceMs, resolve);
+      void Promise.allSettled(this.#executing).then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   get #isStopped(): boolean {
@@ -62,7 +82,8 @@ export class HomeLink {
 
   async #poll(): Promise<void> {
     let failures = 0;
-    while (!this.#isStopped) {
+    const { signal } = this.#draining;
+    while (!signal.aborted) {
       const free = this.#host.free();
       if (free === 0) {
         await new Promise<void>((resolve) => (this.#onFreed = resolve));
@@ -70,15 +91,15 @@ export class HomeLink {
       }
       try {
         const request = { tasks: this.#host.tasks, free, waitMs: WAIT_MS };
-        const { offers, gone, leaseMs } = await this.#host.client.claim(request, this.#stopping.signal);
+        const { offers, gone, leaseMs } = await this.#host.client.claim(request, signal);
         failures = 0;
         this.#leaseMs = leaseMs;
         for (const offer of offers) this.#take(offer);
         this.#gone(gone);
       } catch (error) {
-        if (this.#isStopped) return;
+        if (signal.aborted) return;
         this.#host.report(error);
-        await this.#pause((failures += 1));
+        await this.#pause((failures += 1), signal);
       }
     }
   }
@@ -103,7 +124,7 @@ export class HomeLink {
     return this.#held.has(offer);
   }
 
-  /** Calls `listener` when nobody waits for the offer any more. */
+  /** Calls `listener` when the home no longer waits for the offer. */
   onGone(offer: string, listener: () => void): void {
     const held = this.#held.get(offer);
     if (held === undefined) listener();
@@ -141,9 +162,16 @@ export class HomeLink {
   async #renew(): Promise<void> {
     const offers = [...this.#held.keys()];
     if (offers.length === 0) return;
-    const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(this.#leaseMs)]);
-    const { gone } = await this.#host.client.renew({ offers, free: this.#host.free() }, signal);
-    this.#gone(gone);
+    const tooLate = new AbortController();
+    // After a lease without an answer the offers are lost, and the next request may find a connection that works.
+    const cancel = this.#host.timers.set(this.#leaseMs, () => tooLate.abort(), { ref: false });
+    try {
+      const signal = AbortSignal.any([this.#stopping.signal, tooLate.signal]);
+      const { gone } = await this.#host.client.renew({ offers, free: this.#host.free() }, signal);
+      this.#gone(gone);
+    } finally {
+      cancel();
+    }
   }
 
   // ── ends and inputs ──
@@ -154,8 +182,12 @@ export class HomeLink {
     if (held !== undefined) held.isEnding = true;
     for (let failures = 0; !this.#isStopped;) {
       try {
-        const answer: EndAnswer = await this.#host.client.end(request, this.#stopping.signal);
-        if (answer.status !== "late") return;
+        await this.#posts.enter();
+        try {
+          await this.#host.client.end(request, this.#stopping.signal);
+        } finally {
+          this.#posts.leave();
+        }
         return;
       } catch (error) {
         if (this.#isStopped) return;
@@ -180,11 +212,10 @@ export class HomeLink {
   }
 
   /** Longer after each failure, and not the same for all peers. */
-  #pause(failures: number): Promise<void> {
+  #pause(failures: number, signal = this.#stopping.signal): Promise<void> {
     const ms =
       Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures) * (0.5 + (systemRandom.bytes(1)[0] ?? 0) / 512);
     return new Promise((resolve) => {
-      const { signal } = this.#stopping;
       const wake = (): void => {
         cancel();
         signal.removeEventListener("abort", wake);
@@ -193,5 +224,26 @@ export class HomeLink {
       const cancel = this.#host.timers.set(ms, wake, { ref: false });
       signal.addEventListener("abort", wake, { once: true });
     });
+  }
+}
+
+/** Lets so many in at a time. */
+class Turnstile {
+  #free: number;
+  readonly #waiting = new Fifo<() => void>();
+
+  constructor(size: number) {
+    this.#free = size;
+  }
+
+  async enter(): Promise<void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free += 1;
+    else next();
   }
 }

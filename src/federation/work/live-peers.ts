@@ -86,7 +86,7 @@ export class LivePeers {
       for (;;) {
         const leftMs = endsAt - this.#clock.monotonic();
         const isLast = leftMs <= 0 || signal.aborted || this.#isClosed;
-        // Nobody reads the answer of an aborted poll, so nothing may be handed out with it.
+        // The peer does not read the answer of an aborted poll, so it must not hold an offer.
         if (signal.aborted) peer.free = 0;
         const given = answer(isLast);
         if (given !== undefined) return given;

@@ -9,29 +9,23 @@
 // offer-book.B4. With a redundancy of 2 nothing is committed before two peers ended with the same step record.
 // offer-book.B5. The peer learns that its result is committed after the commit is durable.
 
-import {
-  decode,
-  RepriseError,
-  RetryLaterError,
-  valueKey,
-  type Clock,
-  type Random,
-  type Timers,
-} from "../../base/index.ts";
+import { RepriseError, valueKey, type Clock, type Random, type Timers } from "../../base/index.ts";
 import type { Outcome, Write } from "../../kernel/index.ts";
 import { stepText } from "../../receipts/index.ts";
 import { ItemReturned, type RemoteCall, type RemoteTasks } from "../../worker/index.ts";
 import { LivePeers } from "./live-peers.ts";
+import {
+  decodeEnd,
+  offerOf,
+  refusedEnd,
+  type OfferJob,
+  type Share,
+  type WorkTarget,
+  type Written,
+} from "./offer-job.ts";
 import type { ClaimAnswer, ClaimRequest, EndAnswer, EndRequest, Offer, RenewAnswer, RenewRequest } from "./offer.ts";
 import { rankPeers } from "./rendezvous.ts";
 import { taskStep, type ExecutedStep } from "./step-statement.ts";
-
-/** Who executes the tasks of a label. */
-export interface WorkTarget {
-  readonly peers: readonly string[];
-  /** 2: two peers execute each task, and their results are compared. */
-  readonly redundancy: 1 | 2;
-}
 
 /** Ends of the same step by two peers that differ. */
 export interface DivergentStep {
@@ -55,38 +49,6 @@ export interface OfferBookHost {
   report(error: unknown): void;
 }
 
-interface StepEnd {
-  readonly peer: string;
-  readonly statement: string;
-  readonly executed: ExecutedStep;
-  readonly step: string;
-  readonly result: string | undefined;
-}
-
-/** An item that the worker holds, until its end is written. */
-interface Job {
-  readonly call: RemoteCall;
-  readonly target: WorkTarget;
-  readonly input: string | undefined;
-  readonly shares: Set<Share>;
-  readonly ends: StepEnd[];
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-  /** Resolves when the store has answered the write that ends the item or returns it. */
-  readonly written: Promise<"committed" | "returned" | "lost">;
-  onWritten(how: "committed" | "returned" | "lost"): void;
-  isSettled: boolean;
-}
-
-/** An offer that a peer has claimed. */
-interface Share {
-  readonly id: string;
-  readonly peer: string;
-  readonly job: Job;
-  /** Monotonic time. */
-  until: number;
-}
-
 /** Pause before an item that a peer declined is offered again. */
 const DECLINED_MS = 1_000;
 /** How many ended offers the book remembers, to answer a repeated end. */
@@ -97,11 +59,11 @@ const SWEEPS_PER_LEASE = 3;
 export class OfferBook implements RemoteTasks {
   readonly #host: OfferBookHost;
   readonly #peers: LivePeers;
-  readonly #jobs = new Set<Job>();
+  readonly #jobs = new Set<OfferJob>();
   readonly #shares = new Map<string, Share>();
   /** By the token of the item. */
-  readonly #unwritten = new Map<string, Job>();
-  /** Offers that ended without their peer, until it is told. */
+  readonly #unwritten = new Map<string, OfferJob>();
+  /** Offers that ended without their peer, until the peer has been informed. */
   readonly #gone = new Map<string, Set<string>>();
   readonly #answers = new Map<string, Promise<EndAnswer>>();
   #cancelSweep: (() => void) | undefined;
@@ -122,9 +84,9 @@ export class OfferBook implements RemoteTasks {
     const target = this.#host.work.get(call.label ?? "");
     if (target === undefined)
       return Promise.reject(new ItemReturned(`No peer executes the label ${call.label}.`, DECLINED_MS));
-    const written = Promise.withResolvers<"committed" | "returned" | "lost">();
+    const written = Promise.withResolvers<Written>();
     return new Promise((resolve, reject) => {
-      const job: Job = {
+      const job: OfferJob = {
         call,
         target,
         input: call.input === undefined ? undefined : valueKey(call.input),
@@ -155,20 +117,20 @@ export class OfferBook implements RemoteTasks {
     job.onWritten(status !== "committed" ? "lost" : write.write === "end-item" ? "committed" : "returned");
   }
 
-  #abandon(job: Job): void {
+  #abandon(job: OfferJob): void {
     this.#unwritten.delete(job.call.item.token);
     job.onWritten("lost");
     if (this.#settle(job)) this.#keepEnds(job);
   }
 
   /** Ends that waited for that of another peer. */
-  #keepEnds({ ends }: Job): void {
+  #keepEnds({ ends }: OfferJob): void {
     for (const { peer, statement, executed, result } of ends)
       this.#host.keepLate(peer, statement, executed, result).catch((error: unknown) => this.#host.report(error));
   }
 
   /** The offers of the job that are still out are gone. False: it was settled before. */
-  #settle(job: Job): boolean {
+  #settle(job: OfferJob): boolean {
     if (job.isSettled) return false;
     job.isSettled = true;
     this.#jobs.delete(job);
@@ -251,7 +213,7 @@ export class OfferBook implements RemoteTasks {
     return offers;
   }
 
-  #isFor({ call, target, shares, ends }: Job, peer: string): boolean {
+  #isFor({ call, target, shares, ends }: OfferJob, peer: string): boolean {
     const { runId, item, name } = call.item;
     const busy = new Set([...shares, ...ends].map((one) => one.peer));
     const missing = target.redundancy - busy.size;
@@ -334,10 +296,14 @@ export class OfferBook implements RemoteTasks {
     return answer.status === "late" ? late() : answer;
   }
 
-  #finish(job: Job, value: unknown): void {
+  #finish(job: OfferJob, value: unknown): void {
     if (job.ends.every(({ step }) => step === job.ends[0]?.step)) return job.resolve(value);
     const { runId: run, item: command } = job.call.item;
-    this.#host.onDivergence({ run, command, ends: job.ends });
+    this.#host.onDivergence({
+      run,
+      command,
+      ends: job.ends.map(({ peer, statement }) => ({ peer, statement })),
+    });
     const peers = job.ends.map(({ peer }) => peer).join(" and ");
     job.reject(
       new RepriseError(
@@ -359,7 +325,7 @@ export class OfferBook implements RemoteTasks {
     this.#peers.freed(share.peer);
   }
 
-  async #answerFor(job: Job): Promise<EndAnswer> {
+  async #answerFor(job: OfferJob): Promise<EndAnswer> {
     const how = await job.written;
     if (how === "lost") return { status: "late" };
     return { status: how === "committed" ? "committed" : "retried" };
@@ -383,37 +349,4 @@ export class OfferBook implements RemoteTasks {
     this.#cancelSweep?.();
     this.#peers.close();
   }
-}
-
-function offerOf({ id, job }: Share): Offer {
-  const { item, context, epoch, timeoutMs } = job.call;
-  return {
-    offer: id,
-    run: item.runId,
-    generation: item.generation,
-    command: item.item,
-    epoch,
-    task: item.name,
-    attempt: item.attempt,
-    execution: item.execution,
-    idempotencyKey: context.idempotencyKey,
-    ...(job.input !== undefined && { input: job.input }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  };
-}
-
-/** The value that the function returned, or the error that it threw. */
-function decodeEnd(peer: string, job: Job, result: string | undefined, error: string | undefined, retryMs?: number) {
-  try {
-    if (error === undefined) return result === undefined ? undefined : decode(result);
-    const thrown = decode(error);
-    return retryMs === undefined ? thrown : new RetryLaterError(retryMs, (thrown as Error).message);
-  } catch (damage) {
-    throw refusedEnd(peer, job, `its text cannot be decoded: ${(damage as Error).message}`);
-  }
-}
-
-function refusedEnd(peer: string, { call }: Job, why: string): RepriseError {
-  const { item, runId } = call.item;
-  return new RepriseError("RESULT_REFUSED", `The end of ${item} of run ${runId} that ${peer} sent is refused: ${why}.`);
 }

@@ -43,7 +43,7 @@ function route<T>(
           "RESULT_REFUSED",
           `The request to /offers/${name} has a form that this version does not know.`,
         );
-      return Response.json(await call(request, peer.name, signal));
+      return Response.json(await call(request, peer.name, signal), { headers: { "cache-control": "no-store" } });
     },
   };
 }

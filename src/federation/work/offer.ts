@@ -33,7 +33,7 @@ export interface ClaimRequest {
 }
 export interface ClaimAnswer {
   readonly offers: readonly Offer[];
-  /** Offers that the peer holds and that nobody waits for any more. */
+  /** Offers that the peer holds and that the home no longer waits for. */
   readonly gone: readonly string[];
   /** An offer that is not renewed for so long is offered again. */
   readonly leaseMs: number;
@@ -74,7 +74,7 @@ export type EndRequest = {
 export interface EndAnswer {
   /**
    * `committed`: the end is in the run. `retried`: another attempt follows. `waiting`: the home compares it with the end of another peer.
-   * `late`: nobody waited for it any more; it is kept as a statement of the peer.
+   * `late`: the home no longer waited for it, and keeps it as a statement of the peer.
    */
   readonly status: "committed" | "retried" | "waiting" | "late";
 }

@@ -2,8 +2,8 @@
 //
 // peer-worker.P1. A function is called when its task is registered here and its input is present and verified.
 // peer-worker.P2. The function gets the context that it would have at home: run, attempt, execution, idempotency key, timeout, signal.
-// peer-worker.P3. An offer is renewed from its claim until the home has answered its end. When the home says that nobody waits for it,
-//   its function is aborted; when the home cannot be reached, the function goes on, and its end is posted until the home answers.
+// peer-worker.P3. An offer is renewed from its claim until the home has answered its end. When the home no longer waits for
+//   it, its function is aborted. When the home cannot be reached, the function continues, and its end is posted until the home answers.
 // peer-worker.P4. Every end is signed: the statement names the step, its input and its result by key.
 
 import {
@@ -99,9 +99,9 @@ export class PeerWorker {
     for (const link of this.#links) link.start();
   }
 
-  /** Claims nothing more, aborts what runs, and returns when nothing is under way. The homes offer the work to others. */
-  async stop(): Promise<void> {
-    await Promise.all(this.#links.map((link) => link.stop()));
+  /** Claims nothing more, waits for what runs until the grace period ends, and aborts the rest. The homes offer it to others. */
+  async stop(graceMs = 0): Promise<void> {
+    await Promise.all(this.#links.map((link) => link.stop(graceMs)));
     this.#log.stop();
   }
 

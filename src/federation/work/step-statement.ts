@@ -56,9 +56,12 @@ export function taskStep(command: string, name: string, input: string | undefine
 
 /** The text of the envelope; without a key it is not signed. */
 export function stepStatement(executed: ExecutedStep, key: SigningKey | undefined): string {
-  const digest = { sha256: sha256Hex(stepText(executed.step)) };
-  const subject = [{ name: "step", digest }];
+  const subject = subjectOf(executed);
   return envelopeText(canonicalJson({ _type: TYPE, subject, predicateType: PREDICATE_TYPE, predicate: executed }), key);
+}
+
+function subjectOf({ step }: ExecutedStep): readonly object[] {
+  return [{ name: "step", digest: { sha256: sha256Hex(stepText(step)) } }];
 }
 
 /** The key of a stored envelope. */
@@ -70,7 +73,7 @@ export type StepStatementCheck =
   | { readonly status: "valid"; readonly executed: ExecutedStep }
   | { readonly status: "refused"; readonly reason: string };
 
-/** Checks form, subject and signature. `keys`: of the peer; undefined: whoever sent it is known by other means. */
+/** Checks form, subject and signature. `keys`: of the peer; undefined: the caller knows by other means that it is authentic. */
 export function checkStepStatement(envelope: string, keys: readonly VerifyingKey[] | undefined): StepStatementCheck {
   const opened = parseEnvelope(envelope);
   const executed = opened === undefined ? undefined : executedIn(opened.statement);
@@ -88,17 +91,16 @@ function refused(reason: string): StepStatementCheck {
 }
 
 function executedIn(statement: string): ExecutedStep | undefined {
-  let value: unknown;
   try {
-    value = JSON.parse(statement);
+    const value: unknown = JSON.parse(statement);
     if (canonicalJson(value) !== statement) return undefined;
+    const { _type, predicateType, predicate, subject } = (value ?? {}) as Readonly<Record<string, unknown>>;
+    if (_type !== TYPE || predicateType !== PREDICATE_TYPE || !isExecuted(predicate)) return undefined;
+    return canonicalJson(subject ?? null) === canonicalJson(subjectOf(predicate)) ? predicate : undefined;
   } catch {
+    // No JSON, or nested too deeply.
     return undefined;
   }
-  const { _type, predicateType, predicate, subject } = value as Readonly<Record<string, unknown>>;
-  if (_type !== TYPE || predicateType !== PREDICATE_TYPE || !isExecuted(predicate)) return undefined;
-  const expected = canonicalJson([{ name: "step", digest: { sha256: sha256Hex(stepText(predicate.step)) } }]);
-  return canonicalJson(subject) === expected ? predicate : undefined;
 }
 
 const KEY = /^[0-9a-f]{64}$/;

@@ -56,7 +56,7 @@ describe("over HTTP", () => {
     await sender.setOn(true);
     await edge.run(double, { "d-1": 4 });
     await edge.run(secret, { "s-1": "1234" });
-    expect(await sender.push("hub")).toMatchObject([{ pushed: 4 }]);
+    expect(await sender.push("hub")).toEqual([{ peer: "hub", pulled: 0, pushed: 4, contents: expect.any(Number) }]);
 
     const reader = await auditor.open({
       peers: {

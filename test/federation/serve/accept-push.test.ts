@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { contentOf, encodeArtifact } from "../../../src/federation/log/content.ts";
-import { artifactPath, encodeEntries, packPath, tilePath } from "../../../src/federation/log/tiles.ts";
+import { artifactPath, encodeEntries, handoverPath, packPath, tilePath } from "../../../src/federation/log/tiles.ts";
 import { packText } from "../../../src/federation/log/pack.ts";
 import {
   HUB,
@@ -167,6 +167,18 @@ test("a checkpoint of another key, of another log or of changed records is refus
   expect((await uploadCheckpoint(site, log)).status).toBe(200);
 });
 
+test("a damaged upload does not stand in the way of the next one", async () => {
+  const site = await startSite();
+  const log = new SampleLog().grow(4);
+  site.home.admit(log.key.vkey);
+  const path = `/${log.origin}/${tilePath("entries", 0, 4)}`;
+  const damaged = log.records.map((text) => text.replace('"c":2', '"c":3'));
+  expect((await site.put(path, encodeEntries(damaged))).status).toBe(201);
+  expect(await refusalOf(await uploadCheckpoint(site, log))).toEqual([422, "RECORD_INVALID"]);
+  expect((await site.put(path, encodeEntries(log.records))).status).toBe(201);
+  expect((await uploadCheckpoint(site, log)).status).toBe(200);
+});
+
 test("two signed heads of one size are a fork: the log is quarantined, and pushes of it are refused", async () => {
   const site = await startSite();
   const log = new SampleLog().grow(20);
@@ -188,4 +200,33 @@ test("an older checkpoint changes nothing", async () => {
   const put = await site.put(`/${log.origin}/checkpoint`, old.note, { "if-match": there.headers.get("etag")! });
   expect(await refusalOf(put)).toEqual([412, "OUTDATED_CURSOR"]);
   expect(site.home.origin(log.origin)!.size).toBe(30);
+});
+
+test("a push over a rotation of the key is taken under the note in which the old key hands over", async () => {
+  const site = await startSite();
+  const log = new SampleLog().grow(5);
+  site.home.admit(log.key.vkey);
+  const next = keyOf("edge7", 40).forOrigin(log.origin);
+  log.append({ op: "key", v: next.vkey });
+  const handover = log.checkpoint();
+  const later = log.grow(4).signedBy(next);
+  const upload = async (): Promise<void> => {
+    const bundle = encodeEntries(log.records);
+    await site.put(`/${log.origin}/${tilePath("entries", 0, 10)}`, bundle);
+  };
+  const put = (): Promise<Response> => site.put(`/${log.origin}/checkpoint`, later.note);
+  await upload();
+  expect((await put()).status).toBeGreaterThanOrEqual(400);
+  expect(site.home.origin(log.origin)!.size).toBe(0);
+  await upload();
+  const path = `/${log.origin}/${handoverPath(6)}`;
+  expect(await refusalOf(await site.put(`/${log.origin}/${handoverPath(7)}`, handover.note))).toEqual([
+    422,
+    "CHECKPOINT_INVALID",
+  ]);
+  expect((await site.put(path, handover.note)).status).toBe(201);
+  expect((await put()).status).toBe(200);
+  expect(site.home.origin(log.origin)!.size).toBe(10);
+  expect(await (await site.send(path)).text()).toBe(handover.note);
+  expect((await site.put(path, handover.note)).status).toBe(412);
 });

@@ -104,10 +104,10 @@ test("thousands of logs that no operator admitted leave nothing behind", async (
     raw.socket.destroy();
     await raw.closed;
   };
-  await wave(0, 500);
+  await wave(0, 300);
   const size = serveBytes(site);
   const growth = await growthOf(async () => {
-    for (let i = 1; i <= 8; i += 1) await wave(i * 500, 500);
+    for (let i = 1; i <= 6; i += 1) await wave(i * 300, 300);
   });
   expect(growth).toBeLessThan(8 * MIB);
   expect(serveBytes(site)).toBe(size);

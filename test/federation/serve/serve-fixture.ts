@@ -66,7 +66,11 @@ export class SampleLog {
   }
 
   checkpoint(): Checkpoint {
-    return signCheckpoint(this.key, this.origin, this.size, this.#tree.root());
+    return this.signedBy(this.key);
+  }
+
+  signedBy(key: SigningKey): Checkpoint {
+    return signCheckpoint(key, this.origin, this.size, this.#tree.root());
   }
 }
 
@@ -108,6 +112,8 @@ export interface Site {
   readonly listener: Listener;
   readonly url: string;
   readonly errors: unknown[];
+  /** The number of requests so far. */
+  requests(): number;
   /** A request with the token of the edge, unless the options have another. */
   send(path: string, options?: RequestInit & { readonly token?: string | null }): Promise<Response>;
   put(path: string, bytes: string | Uint8Array, condition?: Record<string, string>, token?: string): Promise<Response>;
@@ -128,13 +134,20 @@ export async function startSite(
   const dir = options.dir ?? freshFolder();
   const home = openHome(dir);
   const errors: unknown[] = [];
+  let requests = 0;
   const handler = createFederationHandler(home, {
     peers: () => [EDGE, HUB],
     rules: () => [{ to: ["*"], payloads: "full", origins: ["*"] }],
     onError: (error) => errors.push(error),
     ...options,
   });
-  const listener = await listen(handler, { timers: options.timers ?? systemTimers });
+  const counted = (request: Request): Promise<Response> => {
+    requests += 1;
+    return handler(request);
+  };
+  const listener = await listen(Object.assign(counted, { close: () => handler.close() }), {
+    timers: options.timers ?? systemTimers,
+  });
   const { url } = listener;
   const send: Site["send"] = (path, { token = TOKEN, headers, ...init } = {}) =>
     fetch(`${url}${path}`, {
@@ -155,6 +168,7 @@ export async function startSite(
     listener,
     url,
     errors,
+    requests: () => requests,
     send,
     put: (path, bytes, condition = { "if-none-match": "*" }, token = TOKEN) =>
       send(path, { method: "PUT", body: bytes as Uint8Array<ArrayBuffer>, headers: condition, token }),

@@ -1,5 +1,7 @@
 // T-12: rotated keys.
 
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { sha256Hex } from "../../../src/base/index.ts";
 import { signCheckpoint } from "../../../src/federation/log/checkpoint.ts";
@@ -14,12 +16,17 @@ import {
   type BundleReport,
   type SigningKey,
 } from "../../../src/receipts/index.ts";
-import { double, folderCarrier, Site } from "./site.ts";
+import { command } from "../../cli/cli-process.ts";
+import { double, folderCarrier, freshFolder, Site } from "./site.ts";
 
 const RULES = [{ to: ["*"], payloads: "full" as const }];
 
+function sha256Buffer(name: string): Buffer {
+  return Buffer.from(sha256Hex(name), "hex");
+}
+
 function nextKey(site: Site, name: string): SigningKey {
-  return signingKeyOf(Buffer.from(sha256Hex(name), "hex"), site.origin);
+  return signingKeyOf(sha256Buffer(name), site.origin);
 }
 
 async function rotate(site: Site, name: string): Promise<number> {
@@ -116,4 +123,34 @@ test("a rotation that stopped after its record was logged is finished by the nex
   edge.key = next;
   await edge.run(double, { "d-1": 1 });
   expect(await edge.take()).toMatchObject({ size: 5 });
+});
+
+test("a bundle that was made after a rotation verifies with the first vkey alone", async () => {
+  const edge = new Site("edge", { rules: RULES });
+  const genesis = edge.key;
+  await edge.run(double, { "d-0": 0 });
+  await edge.take();
+  await rotate(edge, "second");
+  await edge.run(double, { "d-1": 1 });
+  await edge.take();
+  const home = join(edge.folder, "home");
+  writeFileSync(join(home, "key"), `${edge.origin}:${sha256Buffer("second").toString("base64")}\n`, { mode: 0o600 });
+  const file = join(edge.folder, "d-1.jsonl");
+  const bundled = await command(["bundle", "d-1", "-o", file, "--home", home, "--store", `sqlite:${edge.file}`]);
+  expect(bundled.code, bundled.stderr).toBe(0);
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  expect(lines.filter((line) => line.startsWith('{"checkpoint":'))).toHaveLength(3);
+  const verify = (path: string): Promise<{ readonly code: number | null }> =>
+    command(["verify", path, "--key", genesis.vkey, "--home", join(freshFolder(), "none")]);
+  expect((await verify(file)).code).toBe(0);
+  // Without the key record the second key is unknown.
+  const cut = join(edge.folder, "cut.jsonl");
+  writeFileSync(
+    cut,
+    lines
+      .slice(0, -3)
+      .map((line) => `${line}\n`)
+      .join(""),
+  );
+  expect((await verify(cut)).code).toBe(6);
 });

@@ -1,6 +1,6 @@
 // A site of a federation: a store with real runs, a home, a key, and what it remembers.
 
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEngine, typed, workflow, type AnyTask, type Definition, type PayloadCodec } from "reprise";
@@ -37,6 +37,21 @@ export function freshFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "reprise-sync-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** Every file in a folder, by its path. */
+export function filesIn(folder: string): ReadonlyMap<string, string> {
+  return new Map(
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => [path.slice(folder.length), readFileSync(path, "latin1")]),
+  );
+}
+
+/** Every byte that a carrier has. */
+export function everythingIn(folder: string): string {
+  return [...filesIn(folder)].map(([path, text]) => `${path}\n${text}`).join("\n");
 }
 
 /** A carrier in a folder. */
@@ -113,7 +128,7 @@ export class Site {
   /** Ended runs into the log, and the log into the home. */
   async take(): Promise<TakenOwn> {
     const store = await this.store();
-    await new Sequencer({ store, key: this.key, clock: systemClock, keeps: () => true }).run();
+    await new Sequencer({ store, key: this.key, timers: systemTimers, clock: systemClock, keeps: () => true }).run();
     const { archives = false } = this.#options;
     return takeOwn(store, this.home, this.key, { rules: this.rules, state: this.state, archives });
   }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { task, workflow } from "reprise";
 import { encode, valueKey } from "../../../src/base/index.ts";
 import { OfferClient } from "../../../src/federation/work/offer-client.ts";
-import type { WorkTarget } from "../../../src/federation/work/offer-book.ts";
+import type { WorkTarget } from "../../../src/federation/work/offer-job.ts";
 import type { EndAnswer, EndRequest, Offer } from "../../../src/federation/work/offer.ts";
 import { stepStatement, taskStep } from "../../../src/federation/work/step-statement.ts";
 import type { Call } from "../../../src/federation/serve/route.ts";

@@ -10,7 +10,8 @@ import {
   type Timers,
 } from "../../../src/base/index.ts";
 import { FederationWorker, type StepKeeper } from "../../../src/federation/work/federation-worker.ts";
-import type { DivergentStep, WorkTarget } from "../../../src/federation/work/offer-book.ts";
+import type { DivergentStep } from "../../../src/federation/work/offer-book.ts";
+import type { WorkTarget } from "../../../src/federation/work/offer-job.ts";
 import { offerRoutes } from "../../../src/federation/work/offer-routes.ts";
 import { RequestHandler } from "../../../src/federation/serve/handler.ts";
 import { listen as listenOn } from "../../../src/federation/serve/listener.ts";

@@ -1,9 +1,9 @@
-// Log files: the files of every log of the home, made when a reader asks for them.
+// Read files: the files of every log of the home, made when a reader asks for them.
 //
-// log-files.F1. Only what a checkpoint of this home covers exists. A partial tile exists in every width that the log has had.
-// log-files.F2. Tiles and checkpoints are the same for every reader of the log. Packs, artifacts and journals hold what this reader may
+// read-files.F1. Only what a checkpoint of this home covers exists. A partial tile exists in every width that the log has had.
+// read-files.F2. Tiles and checkpoints are the same for every reader of the log. Packs, artifacts and journals hold what this reader may
 //   have, so only the reader may cache them; a pack can change, when a rule publishes more or a content is erased.
-// log-files.F3. A reader that waits gets the next checkpoint as soon as the home has it, else 304 when its time is over.
+// read-files.F3. A reader that waits gets the next checkpoint as soon as the home has it, else 304 when its time is over.
 
 import { sha256Hex, type Clock } from "../../base/index.ts";
 import { encodeArtifact } from "../log/content.ts";
@@ -67,10 +67,10 @@ export function etagOf(content: string | Uint8Array): string {
 
 function waitSeconds(url: URL): number {
   const text = url.searchParams.get("wait") ?? "";
-  return /^\d{1,6}(?:\.\d{1,6})?$/.test(text) ? Number(text) : 0;
+  return /^\d{1,6}(?:\.\d{1,20})?$/.test(text) ? Number(text) : 0;
 }
 
-/** log-files.F3 */
+/** read-files.F3 */
 async function readCheckpoint(call: Call, { home, feed, limits, clock }: LogFileOptions): Promise<Response> {
   const origin = call.params["origin"]!;
   const known = call.request.headers.get("if-none-match");
@@ -97,7 +97,7 @@ interface TileRange {
   readonly width: number;
 }
 
-/** log-files.F1. The tile that the path names, if the log has it. */
+/** read-files.F1. The tile that the path names, if the log has it. */
 function rangeOf({ params }: Call, { home }: LogFileOptions, level: number): TileRange {
   const [origin, n, width] = [params["origin"]!, path.findNumber(params["n"]!), path.findWidth(params["width"])];
   const checkpoint = home.checkpoint(origin);
@@ -122,7 +122,7 @@ function recordsOf(call: Call, options: LogFileOptions): readonly string[] {
   return options.home.readLog(checkpoint.origin, n * TILE_WIDTH, width).map(({ rec }) => rec);
 }
 
-/** log-files.F2 */
+/** read-files.F2 */
 function readPack(call: Call, options: LogFileOptions): Response {
   const keys = recordsOf(call, options).flatMap((text) => (JSON.parse(text) as { k?: string }).k ?? []);
   const contents = options.readerOf(call.peer).contentsOf(call.params["origin"]!, [...new Set(keys)]);

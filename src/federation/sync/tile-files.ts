@@ -1,6 +1,6 @@
-// Log files: the tiles of a log that a carrier lacks, made of the records in a home.
+// Tile files: the tiles of a log that a carrier lacks, made of the records in a home.
 //
-// log-files.F1. The right edge of the tiles continues from the partial tiles that the carrier has, if they give the root of its
+// tile-files.F1. The right edge of the tiles continues from the partial tiles that the carrier has, if they give the root of its
 //   checkpoint. Otherwise it is computed from the records: the carrier is never believed (carrier.C1).
 
 import type { Carrier } from "../carriers/carrier.ts";
@@ -61,7 +61,7 @@ export function* readRecords(
   }
 }
 
-/** log-files.F1. The edge of a log at `size`. */
+/** tile-files.F1. The edge of a log at `size`. */
 export async function edgeAt(
   home: Home,
   carrier: Carrier,
