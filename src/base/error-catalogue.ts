@@ -490,6 +490,11 @@ export const ERROR_CATALOGUE = {
     summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
     next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
   },
+  ROOT_MISMATCH: {
+    family: "federation",
+    summary: "The records of a log do not have the root that its signed checkpoint says.",
+    next: "Pull again, from another peer if there is one. If it stays, `reprise fed conflicts` says whether the log has two branches.",
+  },
 
   PEER_UNREACHABLE: {
     family: "federation",
