@@ -36,7 +36,8 @@ async function sequence(): Promise<number> {
   let sequenced = (await sequencer.run()).sequenced;
   process.send?.("ready");
   while (!isOver) {
-    sequenced += (await sequencer.run()).sequenced;
+    const { sequenced: some } = await sequencer.run();
+    sequenced += some;
     await new Promise<void>((resolve) => void systemTimers.set(5, resolve));
   }
   await store.close();
