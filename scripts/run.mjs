@@ -13,6 +13,9 @@ const SOURCES = "--conditions=reprise-source";
 const SLOW = [
   "test/slow/**",
   "test/federation/models/worlds.test.ts",
+  "test/federation/three-sites.test.ts",
+  "test/federation/example.test.ts",
+  "test/federation/every-carrier.test.ts",
   "test/cli/**",
   "test/operator/**",
   "test/servers/**",
