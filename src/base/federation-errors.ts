@@ -92,4 +92,9 @@ export const FEDERATION_ERRORS = {
       "A peer sent the end of a task in a form that the home of the run does not accept, or signed by another key.",
     next: "Compare the versions of both sites and the vkey that the home has of the peer: `reprise key` prints it there.",
   },
+  ROOT_MISMATCH: {
+    family: "federation",
+    summary: "The records of a log do not have the root that its signed checkpoint says.",
+    next: "Pull again, from another peer if there is one. If it stays, `reprise fed conflicts` says whether the log has two branches.",
+  },
 } as const;
