@@ -13,6 +13,7 @@ const SOURCES = "--conditions=reprise-source";
 const SLOW = [
   "test/slow/**",
   "test/federation/models/worlds.test.ts",
+  "test/federation/work/**",
   "test/cli/**",
   "test/operator/**",
   "test/servers/**",

@@ -233,6 +233,30 @@ describe("a poisoned answer of a trusted peer", () => {
   });
 });
 
+test("an answer of a peer that is not trusted is not used beside one that is, nor if it names the other as its origin", async () => {
+  const [first, second] = [programAt(() => 666), programAt()];
+  const [lab, mallory, hub] = [siteOf("lab", programAt()), siteOf("mallory", first), siteOf("hub", second)];
+  await mallory.run(first.work, { w: 4 });
+  await mallory.take();
+  const store = await mallory.store();
+  const forged = mallory.home.scan({ type: MEMO_ANSWER_TYPE }).map(({ key }) => {
+    const answer = readMemoAnswer(mallory.home.content(key)!)!;
+    return contentOf(MEMO_ANSWER_TYPE, canonicalJson({ ...answer, origin: lab.origin }));
+  });
+  expect(forged).toHaveLength(2);
+  mallory.home.putContents(forged);
+  await appendOwn(store, mallory.key, async () => ({
+    records: forged.map(({ key }) => ({ body: { op: "put", k: key } })),
+  }));
+  await send(mallory, hub);
+  await send(lab, hub);
+  expect(hub.home.scan({ type: MEMO_ANSWER_TYPE })).toHaveLength(4);
+  await using engine = await engineAt(hub, second, memosAt(hub, [lab]).noting);
+  expect(await (await engine.start(second.work, 4, { id: "w2" })).result()).toEqual([8, 8]);
+  expect(second.calls).toEqual(["double 4", "square 4"]);
+  expect(hub.home.conflicts()).toEqual([]);
+});
+
 describe("different results of one pure step", () => {
   test("that a sample finds are a conflict with both sites and runtimes, and switch the memo off", async () => {
     const [first, second] = [programAt(() => "here"), programAt(() => "there")];
