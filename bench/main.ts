@@ -1,4 +1,4 @@
-// npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>] [--workers n] [--apart] [--wait 3ms] [--variant v] [--scale 0.01]
+// npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>] [--workers n] [--apart] [--federated noted|sequenced] [--wait 3ms] [--variant v] [--scale 0.01]
 //
 // Every measurement has its own process, so that memory and compiled code of one do not affect the next.
 // A single measurement runs in this process, so that `node --cpu-prof` can profile it.
@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { backlogWorkload } from "./backlog.ts";
+import { isFederated } from "./federated.ts";
 import { fanoutWorkload } from "./fanout.ts";
 import { flowWorkload } from "./flow.ts";
 import { graphWorkload } from "./graph.ts";
@@ -50,6 +51,7 @@ const { values, positionals } = parseArgs({
     repeat: { type: "string", default: "1" },
     workers: { type: "string", default: "1" },
     apart: { type: "boolean", default: false },
+    federated: { type: "string" },
     wait: { type: "string" },
     variant: { type: "string" },
     scale: { type: "string", default: "1" },
@@ -60,6 +62,8 @@ const [name = "all"] = positionals;
 const workers = wholeNumber("workers");
 const repeat = wholeNumber("repeat");
 const scale = Number(values.scale);
+const { federated } = values;
+if (!isFederated(federated)) fail(`--federated: expected noted or sequenced, got ${federated}.`);
 if (!(scale > 0)) fail(`--scale: expected a number above 0, got ${values.scale}.`);
 if (!isDatabase(values.store)) fail(`--store: expected sqlite, postgres, mysql or the address of an empty database.`);
 if (values.wait !== undefined && !/^\d+(?:ms)?$/.test(values.wait))
@@ -74,7 +78,7 @@ const lines: BenchResult[] = [];
 for (const { workload, variant } of planned) {
   const alone = planned.length === 1 && repeat === 1;
   const line = alone
-    ? await measure(workload, { variant, scale }, values.store, workers, values.apart)
+    ? await measure(workload, { variant, scale }, values.store, workers, values.apart, federated)
     : await measureApart(workload, variant);
   if (values.json) console.log(JSON.stringify(line));
   lines.push(line);
@@ -104,6 +108,7 @@ async function measureApart(workload: Workload, variant: string): Promise<BenchR
         "--workers",
         String(workers),
         ...(values.apart ? ["--apart"] : []),
+        ...(federated === undefined ? [] : ["--federated", federated]),
         "--scale",
         String(scale),
         "--json",

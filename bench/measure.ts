@@ -2,6 +2,7 @@
 
 import { measureFsyncMs, percentile, round } from "./statistics.ts";
 import type { Position } from "./database.ts";
+import type { Federated } from "./federated.ts";
 import { Rig } from "./rig.ts";
 import type { Plan, Workload } from "./workload.ts";
 
@@ -37,8 +38,9 @@ export async function measure(
   store: string,
   workers: number,
   isApart: boolean,
+  federated?: Federated,
 ): Promise<BenchResult> {
-  await using rig = await Rig.open(store, workload.withoutWorker === true ? 0 : workers, isApart);
+  await using rig = await Rig.open(store, workload.withoutWorker === true ? 0 : workers, isApart, federated);
   const fsyncMs = measureFsyncMs(rig.database.folder);
   if (workload.warmUp > 0) await workload.run(rig, { ...plan, scale: plan.scale * workload.warmUp });
 
@@ -57,6 +59,7 @@ export async function measure(
     store: rig.database.kind,
     workers,
     ...(isApart && { apart: true }),
+    ...(federated && { federated }),
     perSecond: round(perSecond),
     p50Ms: round(percentile(latenciesMs, 0.5)),
     p99Ms: round(percentile(latenciesMs, 0.99)),

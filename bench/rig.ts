@@ -6,6 +6,8 @@ import { createClient, createEngine, type Client, type Definition } from "repris
 import { definitions } from "./definitions.ts";
 import type { BenchDatabase } from "./database.ts";
 import { openDatabase } from "./open-database.ts";
+import { startLogging, type Federated } from "./federated.ts";
+import { storeOf } from "./open-store.ts";
 
 export interface Usage {
   readonly cpuMs: number;
@@ -36,19 +38,22 @@ export class Rig implements AsyncDisposable {
   #pastCpuMs = 0;
 
   readonly #isApart: boolean;
+  readonly #federated: Federated | undefined;
+  #stopLogging: (() => Promise<void>) | undefined;
 
-  private constructor(database: BenchDatabase, workers: number, isApart: boolean) {
+  private constructor(database: BenchDatabase, workers: number, isApart: boolean, federated: Federated | undefined) {
     this.database = database;
     this.workers = workers;
     this.#isApart = isApart;
+    this.#federated = federated;
   }
 
   /**
    * `store`: a kind of database, or the address of an empty one. Without workers only the store is used. A single worker runs in
    * this process unless `isApart`; several workers run in their own processes.
    */
-  static async open(store: string, workers: number, isApart: boolean): Promise<Rig> {
-    const rig = new Rig(await openDatabase(store), workers, isApart);
+  static async open(store: string, workers: number, isApart: boolean, federated?: Federated): Promise<Rig> {
+    const rig = new Rig(await openDatabase(store), workers, isApart, federated);
     // Also when interrupted: the handler turns an interrupt into an exit.
     process.once("exit", () => rig.database.remove());
     process.once("SIGINT", () => process.exit(130));
@@ -64,6 +69,7 @@ export class Rig implements AsyncDisposable {
   async #start(): Promise<void> {
     const inProcess = this.workers === 1 && !this.#isApart;
     this.#engine = await openEngine(this.database.url, inProcess);
+    this.#stopLogging = await startLogging(storeOf(this.#engine), this.#federated);
     if (inProcess || this.workers === 0) return;
     const file = new URL(import.meta.url.endsWith(".ts") ? "worker-process.ts" : "worker-process.js", import.meta.url);
     this.#children = Array.from({ length: this.workers }, () => fork(file, [this.database.url]));
@@ -79,6 +85,7 @@ export class Rig implements AsyncDisposable {
       }),
     );
     this.#children = [];
+    await this.#stopLogging?.();
     await this.#engine?.close();
     this.#engine = undefined;
   }

@@ -284,6 +284,26 @@ describe("different results of one pure step", () => {
     expect(second.calls).toEqual(["double 4", "square 4", "double 4", "square 4"]);
   });
 
+  test("stay a conflict that switches the memo off after the peer has withdrawn its answer, until it is resolved", async () => {
+    const [first, second] = [programAt(() => "here"), programAt(() => "there")];
+    const [edge, hub] = [siteOf("edge", first), siteOf("hub", second)];
+    await edge.run(first.work, { w: 4 });
+    await send(edge, hub);
+    await using engine = await engineAt(hub, second, memosAt(hub, [edge], 1).noting);
+    await (await engine.start(second.work, 4, { id: "w2" })).result();
+    const answers = edge.home.scan({ type: MEMO_ANSWER_TYPE });
+    await appendOwn(await edge.store(), edge.key, async () => ({
+      records: answers.map(({ key }) => ({ body: { op: "tomb", x: `a:${key}` } })),
+    }));
+    await send(edge, hub);
+    expect(hub.home.scan({ type: MEMO_ANSWER_TYPE })).toEqual([]);
+    await (await engine.start(second.work, 4, { id: "w3" })).result();
+    expect(second.calls).toHaveLength(4);
+    for (const { id } of hub.home.conflicts()) hub.home.resolve(id, "the edge was wrong");
+    await (await engine.start(second.work, 4, { id: "w4" })).result();
+    expect(second.calls).toHaveLength(4);
+  });
+
   test("that equal samples confirm are remembered here", async () => {
     const [first, second] = [programAt(), programAt()];
     const [edge, hub] = [siteOf("edge", first), siteOf("hub", second)];
