@@ -16,6 +16,7 @@ const SLOW = [
   "test/federation/three-sites.test.ts",
   "test/federation/example.test.ts",
   "test/federation/every-carrier.test.ts",
+  "test/federation/work/**",
   "test/cli/**",
   "test/operator/**",
   "test/servers/**",
