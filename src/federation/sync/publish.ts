@@ -161,7 +161,7 @@ export class Publication {
   /** publish.P6 */
   #mayHaveAnswer(origin: Origin, answer: Pick<MemoAnswer, "origin" | "definition" | "tags">): boolean {
     const { definition, tags } = answer;
-    if (!isOfSite(answer.origin, origin)) return false;
+    if (!this.#isMadeBy(origin, answer.origin)) return false;
     return payloadsFor(this.#rules, this.reader, { ...this.#scopeOf(origin), definition, tags }) === "full";
   }
 
@@ -169,7 +169,7 @@ export class Publication {
   payloadsOf(origin: Origin, facts: StatementFacts): Payloads {
     const definition = this.#definitionOf(facts);
     // publish.P7
-    if (definition === undefined || !isOfSite(facts.origin, origin)) return "none";
+    if (definition === undefined || !this.#isMadeBy(origin, facts.origin)) return "none";
     return payloadsFor(this.#rules, this.reader, { ...this.#scopeOf(origin), definition, tags: facts.tags });
   }
 
@@ -203,6 +203,11 @@ export class Publication {
   #givesEverything(origin: Origin): boolean {
     const { origin: named } = this.#scopeOf(origin);
     return this.#rules.find((rule) => fitsEverything(rule, this.reader, named))?.payloads === "full";
+  }
+
+  /** publish.P7. What a relayed log names was made by its site; this one vouches for its own log. */
+  #isMadeBy(origin: Origin, maker: string): boolean {
+    return this.#isOwn(origin) || isOfSite(maker, origin);
   }
 
   #isOwn(origin: Origin): boolean {

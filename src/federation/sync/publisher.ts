@@ -52,7 +52,11 @@ export class Publisher {
     const answers = this.#form === "full" ? await memoAnswersOf(this.#store, record, this.#key) : [];
     this.#home.putContents([statement, claim, runRecord, ...answers]);
     this.#home.putJournal(journal.root, journal.lines);
-    this.#pending.push({ run: record.run, contents: [runRecord, statement, ...answers], known: new Set([runKey, ...published]) });
+    this.#pending.push({
+      run: record.run,
+      contents: [runRecord, statement, ...answers],
+      known: new Set([runKey, ...published]),
+    });
     this.#read = read;
     if (this.#pending.length >= BATCH) await this.flush();
   }

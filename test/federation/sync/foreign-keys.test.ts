@@ -16,7 +16,9 @@ const pure = workflow("vault.pure", async (ctx, pin: string) =>
 );
 
 /** A hub with a run that an auditor may have, and a log of eve that puts every key of the hub's log. */
-async function hubWithEve(rules: readonly PublicationRule[]): Promise<{ readonly hub: Site; readonly eve: TestOrigin }> {
+async function hubWithEve(
+  rules: readonly PublicationRule[],
+): Promise<{ readonly hub: Site; readonly eve: TestOrigin }> {
   const hub = new Site("hub", { rules: [...rules, RELAYED], definitions: [secret, pure] });
   await hub.run(secret, { "v-1": "PIN-1234" });
   await hub.run(pure, { "v-2": "PIN-5678" });
