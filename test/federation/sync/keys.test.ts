@@ -145,6 +145,12 @@ test("a bundle that was made after a rotation verifies with the first vkey alone
   expect((await verify(file)).code).toBe(0);
   // Without the key record the second key is unknown.
   const cut = join(edge.folder, "cut.jsonl");
-  writeFileSync(cut, lines.slice(0, -3).map((line) => `${line}\n`).join(""));
+  writeFileSync(
+    cut,
+    lines
+      .slice(0, -3)
+      .map((line) => `${line}\n`)
+      .join(""),
+  );
   expect((await verify(cut)).code).toBe(6);
 });

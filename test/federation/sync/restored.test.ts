@@ -116,7 +116,13 @@ for (const what of ["store", "all"] as const) {
     const store = await restored.store();
     const { Sequencer } = await import("../../../src/federation/sync/sequencer.ts");
     const { systemClock, systemTimers } = await import("../../../src/base/index.ts");
-    await new Sequencer({ store, key: restored.key, timers: systemTimers, clock: systemClock, keeps: () => true }).run();
+    await new Sequencer({
+      store,
+      key: restored.key,
+      timers: systemTimers,
+      clock: systemClock,
+      keeps: () => true,
+    }).run();
 
     expect(await restored.meet(carrier)).toEqual({
       status: "opened",
