@@ -118,7 +118,14 @@ export class SiteLog {
   /** Every end is pinned until it is published or, with `archive`, archived: `takeOwn` releases what no rule wants. */
   #sequencerOf(store: Store): Sequencer {
     const { home, clock, timers } = this.#parts;
-    this.#sequencer ??= new Sequencer({ store, key: this.key, clock, timers, keeps: () => true, seen: () => seenIn(home) });
+    this.#sequencer ??= new Sequencer({
+      store,
+      key: this.key,
+      clock,
+      timers,
+      keeps: () => true,
+      seen: () => seenIn(home),
+    });
     return this.#sequencer;
   }
 

@@ -1,9 +1,9 @@
 // NATS connection: server, bucket and credentials of a URL, and the packages that speak to them.
 
-import type { JetStreamManager } from "@nats-io/jetstream";
+import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { Kvm } from "@nats-io/kv";
 import type { Objm } from "@nats-io/obj";
-import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
+import type { ConnectionOptions, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import { RepriseError } from "../../base/index.ts";
 import { natsError } from "./nats-errors.ts";
 
@@ -13,6 +13,9 @@ export interface NatsLink {
   readonly bucket: string;
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
+  readonly client: JetStreamClient;
+  /** New headers of a message. */
+  headers(): MsgHdrs;
   readonly kv: Kvm;
   readonly obj: Objm;
 }
@@ -41,7 +44,7 @@ export async function connectNats(url: string, token: string | undefined, timeou
   const domain = searchParams.get("domain") ?? undefined;
   const unknown = [...searchParams.keys()].find((name) => name !== "domain");
   if (unknown !== undefined || hash !== "") throw bad(`there is no parameter ${JSON.stringify(unknown ?? hash)}`);
-  const { connect, credsAuthenticator, jetstreamManager, jetstream, Kvm, Objm } = await loadPackages();
+  const { connect, credsAuthenticator, headers, jetstreamManager, jetstream, Kvm, Objm } = await loadPackages();
   const options: ConnectionOptions = {
     servers: host,
     timeout: timeoutMs,
@@ -59,7 +62,7 @@ export async function connectNats(url: string, token: string | undefined, timeou
       ...(domain === undefined ? {} : { domain }),
     });
     const client = jetstream(connection, { timeout: timeoutMs, ...(domain === undefined ? {} : { domain }) });
-    return { url: shown, bucket, connection, manager, kv: new Kvm(client), obj: new Objm(client) };
+    return { url: shown, bucket, connection, manager, client, headers, kv: new Kvm(client), obj: new Objm(client) };
   } catch (error) {
     await connection?.close();
     throw natsError(shown, "connect", error);
@@ -78,13 +81,14 @@ function credentials(
 
 async function loadPackages() {
   try {
-    const [{ connect, credsAuthenticator }, { jetstream, jetstreamManager }, { Kvm }, { Objm }] = await Promise.all([
-      import("@nats-io/transport-node"),
-      import("@nats-io/jetstream"),
-      import("@nats-io/kv"),
-      import("@nats-io/obj"),
-    ]);
-    return { connect, credsAuthenticator, jetstream, jetstreamManager, Kvm, Objm };
+    const [{ connect, credsAuthenticator, headers }, { jetstream, jetstreamManager }, { Kvm }, { Objm }] =
+      await Promise.all([
+        import("@nats-io/transport-node"),
+        import("@nats-io/jetstream"),
+        import("@nats-io/kv"),
+        import("@nats-io/obj"),
+      ]);
+    return { connect, credsAuthenticator, headers, jetstream, jetstreamManager, Kvm, Objm };
   } catch (error) {
     throw new RepriseError(
       "DRIVER_MISSING",

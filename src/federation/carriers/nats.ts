@@ -30,7 +30,7 @@ import {
 } from "./carrier.ts";
 import { isMissing, isStale, isTransient, natsError } from "./nats-errors.ts";
 import { connectNats, type NatsLink } from "./nats-connection.ts";
-import { readObject } from "./nats-object.ts";
+import { hasChunks, putObject, readObject } from "./nats-object.ts";
 import { KeyWatch } from "./nats-watch.ts";
 import { isPending, pause, readUntilChanged } from "./waiting.ts";
 
@@ -168,17 +168,14 @@ export class NatsCarrier implements Carrier {
 
   async #putObject(path: string, bytes: Uint8Array, match: Etag | null): Promise<Etag | "refused"> {
     const { objects } = await this.#create();
-    const info = await findObject(objects, path);
-    const version = info === undefined || info.deleted ? null : String(info.revision);
-    if (version !== match) return "refused";
-    try {
-      // nats.N1
-      const put = await objects.putBlob({ name: path }, bytes, { previousRevision: info?.revision ?? 0 });
-      return String(put.revision);
-    } catch (error) {
-      if (isStale(error)) return "refused";
-      throw error;
-    }
+    const old = await findObject(objects, path);
+    const version = old === undefined || old.deleted ? null : String(old.revision);
+    // A description without its chunks is no file: the next writer repairs it.
+    if (version !== match && (match !== null || (await hasChunks(this.#link, old!)))) return "refused";
+    const { clock, random } = this.#ports;
+    // nats.N1
+    const put = await putObject(this.#link, { name: path, bytes, nuid: random.token(), old, at: clock.now() });
+    return put === "refused" ? put : String(put);
   }
 
   async #wasOurs(path: string, bytes: Uint8Array): Promise<Etag | "refused"> {

@@ -30,6 +30,8 @@ export interface NewConflict {
   readonly peer?: string | undefined;
 }
 
+const MAX_OPEN_CONTENTS = 1_000;
+
 export class Conflicts {
   readonly #db: HomeDatabase;
   readonly #clock: Clock;
@@ -39,12 +41,13 @@ export class Conflicts {
     this.#clock = clock;
   }
 
-  /** The same evidence again is counted in its row. */
+  /** The same evidence again is counted in its row. Returns the id of the row; 0: there are too many, and it is left out. */
   add({ kind, cell, evidence, peer }: NewConflict): number {
     const text = canonicalJson(evidence);
     const digest = sha256Hex(canonicalJson([kind, cell, text]));
     const now = this.#clock.now();
     return this.#db.transact(() => {
+      if (kind === "content" && this.#isFull(digest)) return 0;
       this.#db.run(
         `insert into conflict (kind, cell, evidence, digest, peer, first_seen, last_seen, times, state)
            values (?, ?, ?, ?, ?, ?, ?, 1, 'open')
@@ -53,6 +56,13 @@ export class Conflicts {
       );
       return Number(this.#db.get("select id from conflict where digest = ?", digest)!["id"]);
     });
+  }
+
+  /** A hostile peer must not fill the disk with evidence against itself. */
+  #isFull(digest: string): boolean {
+    const { count } = this.#db.get("select count(*) as count from conflict where kind = 'content' and state = 'open'")!;
+    if (Number(count) < MAX_OPEN_CONTENTS) return false;
+    return this.#db.get("select 1 from conflict where digest = ?", digest) === undefined;
   }
 
   list(filter: { readonly state?: "open" | "resolved"; readonly kind?: ConflictKind } = {}): Conflict[] {

@@ -26,7 +26,6 @@ export class ChangeFeed {
   #watcher: FSWatcher | undefined;
   #stopPolling: (() => void) | undefined;
   #isNotifying = false;
-  #isClosed = false;
 
   /** `file`: how the names of the files that change begin. */
   constructor(dir: string, file: string, timers: Timers) {
@@ -52,7 +51,7 @@ export class ChangeFeed {
   /** change-feed.F3 */
   register(ms: number, signal: AbortSignal): Waiter {
     const { promise, resolve } = Promise.withResolvers<Wake>();
-    if (this.#isClosed || signal.aborted) return { woken: Promise.resolve("closed"), cancel: () => undefined };
+    if (signal.aborted) return { woken: Promise.resolve("closed"), cancel: () => undefined };
     const end = (wake: Wake): void => {
       this.#waiters.delete(end);
       stopTimer();
@@ -66,11 +65,6 @@ export class ChangeFeed {
     this.#waiters.add(end);
     if (this.#waiters.size === 1) this.#watch();
     return { woken: promise, cancel: () => end("closed") };
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    for (const wake of [...this.#waiters]) wake("closed");
   }
 
   /** change-feed.F1, change-feed.F2 */

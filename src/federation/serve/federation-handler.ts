@@ -90,7 +90,6 @@ export function createFederationHandler(home: Home, options: FederationHandlerOp
   const handle = Object.assign((request: Request) => handler.handle(request), {
     changed: () => feed.notify(),
     close: async () => {
-      feed.close();
       await handler.close();
       db.close();
     },

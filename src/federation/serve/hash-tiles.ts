@@ -1,7 +1,7 @@
 // Hash tiles: the tiles of a log of any level, made of its records without hashing the log for each request.
 //
-// hash-tiles.T1. The root of a full tile is computed once and kept in `serve.db` (docs/decisions/0169): 32 bytes for 256 records, 1/256 of that for each level
-//   above. A tile of level 0 needs 256 records; a tile above needs 256 kept roots.
+// hash-tiles.T1. The root of a full tile is computed once and kept in `serve.db`: 32 bytes for 256 records, 1/256 of that for each level
+//   above. A tile of level 0 needs 256 records; a tile above needs 256 kept roots (docs/decisions/0169).
 // hash-tiles.T2. The kept roots are a cache. Before a tile of a higher level is handed out under a new checkpoint, the root that they give
 //   is compared with the checkpoint's; if it differs (the home was replaced, a fork was resolved) they are made again.
 // hash-tiles.T3. The event loop gets a turn between tiles: the first request after 10^6 records were taken blocks no other.

@@ -2,7 +2,8 @@
 //
 // staged-files.S1. Nothing here is visible to any reader. A file leaves this table into the home as part of one ingest, or it is deleted.
 // staged-files.S2. The space is bounded per peer, by bytes and by files; files older than `stagedMs` are deleted first.
-// staged-files.S3. The file is a cache of uploads (docs/decisions/0168), kept over a restart so that a push continues: losing it costs the peer another upload.
+// staged-files.S3. The file is a cache of uploads, kept over a restart so that a push continues: losing it costs the peer another upload
+//   (docs/decisions/0168).
 
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { join } from "node:path";

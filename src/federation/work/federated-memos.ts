@@ -40,11 +40,13 @@ export interface SampleCounts {
 
 export class FederatedMemos implements ForeignMemos {
   readonly #options: FederatedMemosOptions;
+  readonly #own: Origin;
   #equal = 0;
   #different = 0;
 
   constructor(options: FederatedMemosOptions) {
     this.#options = options;
+    this.#own = firstEpoch(options.own);
   }
 
   get samples(): SampleCounts {
@@ -59,7 +61,7 @@ export class FederatedMemos implements ForeignMemos {
     const said = this.#trustedAnswers(memo);
     const conflicts = this.#options.home.conflictsAbout(memoEnd(memo));
     if (said.length === 0 && conflicts.length === 0) return undefined;
-    const all = own === undefined ? said : [...said, { origin: this.#options.own, ...own }];
+    const all = own === undefined ? said : [...said, { origin: this.#own, ...own }];
     const picked = findPicked(conflicts, all);
     if (picked !== undefined) return { ...this.#known(picked), isChosen: true };
     if (conflicts.some(({ state }) => state === "open")) return { status: "divergent" };
@@ -97,7 +99,7 @@ export class FederatedMemos implements ForeignMemos {
       return;
     }
     this.#different += 1;
-    this.#diverged(memo, [...this.#trustedAnswers(memo), { origin: this.#options.own, result, run, runtime }]);
+    this.#diverged(memo, [...this.#trustedAnswers(memo), { origin: this.#own, result, run, runtime }]);
   }
 
   /** federated-memos.D2 */

@@ -76,7 +76,7 @@ test("a put whose answer was lost is ours, and one that another writer won is re
   const place = server.place;
   const put = carrier.put!(PATH, Buffer.from("mine"), { match: etag });
   await expect.poll(() => lost).toBe(1);
-  place.set(PATH, Buffer.from("of another writer"));
+  place.set(PATH, bytesOf("thei"));
   expect(await put).toBe("refused");
 });
 

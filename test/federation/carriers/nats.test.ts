@@ -1,6 +1,8 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connectNats } from "../../../src/federation/carriers/nats-connection.ts";
-import { openCarrier } from "../../../src/federation/index.ts";
+import { openCarrier, type CarrierFile } from "../../../src/federation/index.ts";
 import { describeOn, startNats, type NatsServer } from "../../servers/index.ts";
 import { freePort } from "../../servers/supervised-process.ts";
 import { CARRIER_CASES, noise } from "../carrier-cases.ts";
@@ -9,6 +11,54 @@ import { PORTS } from "./real-ports.ts";
 const PATH = "edge7/56475aa75463474c/checkpoint";
 const TILE = "edge7/56475aa75463474c/tile/0/000";
 const bytesOf = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));
+
+interface LosingProxy extends AsyncDisposable {
+  readonly port: number;
+  readonly lost: number;
+  /** The next connection that sends this gets no answer any more, and breaks soon after. */
+  loseAfter(text: string): void;
+}
+
+async function losingProxy(to: number): Promise<LosingProxy> {
+  let wanted: string | undefined;
+  let lost = 0;
+  const sockets = new Set<Socket>();
+  const proxy = createServer((client) => {
+    const server = connect(to, "127.0.0.1");
+    let isDeaf = false;
+    for (const socket of [client, server]) {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => [client, server].forEach((each) => each.destroy()));
+    }
+    client.on("data", (data: Buffer) => {
+      server.write(data);
+      if (wanted === undefined || !data.toString("latin1").includes(wanted)) return;
+      wanted = undefined;
+      isDeaf = true;
+    });
+    server.on("data", (data: Buffer) => {
+      if (!isDeaf) return void client.write(data);
+      // The server has answered, so it has stored what was sent.
+      lost += 1;
+      client.destroy();
+    });
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    get lost() {
+      return lost;
+    },
+    loseAfter: (text) => void (wanted = text),
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}
 
 describeOn("nats", "a NATS server", () => {
   let server: NatsServer;
@@ -47,6 +97,46 @@ describeOn("nats", "a NATS server", () => {
     await (await kv.open(bucket)).put("a//b", bytesOf("x"));
     await connection.close();
     expect(await Array.fromAsync(carrier.list!(""))).toEqual([PATH]);
+    await carrier.close();
+  });
+
+  test("objects are those of every other client", async () => {
+    const url = freshUrl();
+    const carrier = await openCarrier(url, PORTS);
+    const { connection, obj, bucket, manager } = await connectNats(url, undefined, 5_000);
+    for (const size of [0, 1, 131_072, 131_073, 1_000_000]) {
+      const path = `edge7/1/artifact/${size}`;
+      await carrier.put!(path, noise(size), { absent: true });
+      const objects = await obj.open(bucket);
+      // The client compares the digest.
+      expect(Buffer.compare((await objects.getBlob(path))!, noise(size))).toBe(0);
+      await objects.putBlob({ name: path }, noise(size + 1));
+      expect(Buffer.compare(((await carrier.get(path)) as CarrierFile).bytes, noise(size + 1))).toBe(0);
+      await carrier.remove!(path);
+    }
+    // Replaced objects, removed ones and those of writers that lost leave nothing behind but one description of each name.
+    const first = await carrier.put!(TILE, bytesOf("tile"), { absent: true });
+    await carrier.put!(TILE, bytesOf("next"), { match: first });
+    const names = ["a", "b", "c", "d"];
+    await Promise.all(names.map((name) => carrier.put!("edge7/raced", bytesOf(name), { absent: true })));
+    const { state } = await manager.streams.info(`OBJ_${bucket}`, { subjects_filter: ">" });
+    const subjects = Object.entries(state.subjects ?? {});
+    expect(subjects.filter(([subject]) => subject.includes(".C."))).toHaveLength(2);
+    expect(subjects.filter(([subject, count]) => subject.includes(".M.") && count > 1)).toEqual([]);
+    await Promise.all([connection.close(), carrier.close()]);
+  });
+
+  test("an object that lost its chunks is no file, and the next writer repairs it", async () => {
+    const url = freshUrl();
+    const carrier = await openCarrier(url, PORTS);
+    const etag = await carrier.put!(TILE, bytesOf("tile"), { absent: true });
+    const { connection, bucket, manager } = await connectNats(url, undefined, 5_000);
+    await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.C.>` });
+    await connection.close();
+    expect(await carrier.get(TILE)).toBeUndefined();
+    expect(await carrier.put!(TILE, bytesOf("other"), { match: `${etag}0` })).toBe("refused");
+    expect(await carrier.put!(TILE, bytesOf("tile"), { absent: true })).not.toBe("refused");
+    expect(await carrier.get(TILE)).toMatchObject({ bytes: bytesOf("tile") });
     await carrier.close();
   });
 
@@ -90,6 +180,34 @@ describeOn("nats", "NATS servers of a test", () => {
     expect(await carrier.get(TILE)).toMatchObject({ bytes: bytesOf("tile") });
     await carrier.close();
   });
+
+  test(
+    "a put whose acknowledgement was lost is ours, and one that another writer won is refused",
+    { timeout: 60_000 },
+    async () => {
+      await using server = await startNats();
+      await using proxy = await losingProxy(server.port);
+      const limits = { responseMs: 500, attempts: 20 };
+      const carrier = await openCarrier(`nats://127.0.0.1:${proxy.port}/history`, { ...PORTS, limits });
+      const other = await openCarrier(`${server.url}/history`, PORTS);
+      const first = await carrier.put!(PATH, bytesOf("1"), { match: null });
+      proxy.loseAfter("HPUB $KV.history.");
+      const second = await carrier.put!(PATH, bytesOf("2"), { match: first });
+      expect(proxy.lost).toBe(1);
+      expect(await other.get(PATH)).toEqual({ bytes: bytesOf("2"), etag: second });
+      proxy.loseAfter("HPUB $O.history.M.");
+      const tile = await carrier.put!(TILE, bytesOf("tile"), { absent: true });
+      expect(proxy.lost).toBe(2);
+      expect(await other.get(TILE)).toEqual({ bytes: bytesOf("tile"), etag: tile });
+      proxy.loseAfter("HPUB $KV.history.");
+      const put = carrier.put!(PATH, bytesOf("3"), { match: second });
+      await expect.poll(() => proxy.lost).toBe(3);
+      const third = (await other.get(PATH, { after: second, waitMs: 20_000 })) as { etag: string };
+      await other.put!(PATH, bytesOf("4"), { match: third.etag });
+      expect(await put).toBe("refused");
+      await Promise.all([carrier.close(), other.close()]);
+    },
+  );
 
   test("a server without JetStream, and credentials that are wrong, are refused", async () => {
     await using plain = await startNats({ withoutJetStream: true });

@@ -62,6 +62,7 @@ export class StaticServer implements AsyncDisposable {
     if (method === "DELETE") return (await carrier.remove(path), send(204));
     if (method === "PUT") {
       const match = headers["if-match"];
+      if (match === undefined && headers["if-none-match"] !== "*") return send(428);
       const options = match === undefined ? ({ absent: true } as const) : { match: match.slice(1, -1) };
       const etag = await carrier.put(path, await buffer(request), options);
       return etag === "refused" ? send(412) : send(201, "", { etag: `"${etag}"` });

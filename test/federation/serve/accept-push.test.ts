@@ -167,6 +167,18 @@ test("a checkpoint of another key, of another log or of changed records is refus
   expect((await uploadCheckpoint(site, log)).status).toBe(200);
 });
 
+test("a damaged upload does not stand in the way of the next one", async () => {
+  const site = await startSite();
+  const log = new SampleLog().grow(4);
+  site.home.admit(log.key.vkey);
+  const path = `/${log.origin}/${tilePath("entries", 0, 4)}`;
+  const damaged = log.records.map((text) => text.replace('"c":2', '"c":3'));
+  expect((await site.put(path, encodeEntries(damaged))).status).toBe(201);
+  expect(await refusalOf(await uploadCheckpoint(site, log))).toEqual([422, "RECORD_INVALID"]);
+  expect((await site.put(path, encodeEntries(log.records))).status).toBe(201);
+  expect((await uploadCheckpoint(site, log)).status).toBe(200);
+});
+
 test("two signed heads of one size are a fork: the log is quarantined, and pushes of it are refused", async () => {
   const site = await startSite();
   const log = new SampleLog().grow(20);

@@ -78,8 +78,11 @@ test("a peer gets the journals that rules give it, without payloads where they s
     rules: [
       { to: ["hub"], payloads: "full" },
       { to: ["auditor"], payloads: "hash-only" },
+      { to: ["stranger"], origins: ["edge7/*"], payloads: "full" },
     ],
   });
+  const relayed = new SampleLog().grow(1);
+  take(edge.home, relayed);
   const server = await serve(edge, ["hub", "auditor", "stranger"]);
   await edge.run(secret, { "s-1": "pin-1234" });
   await edge.take();
@@ -106,6 +109,9 @@ test("a peer gets the journals that rules give it, without payloads where they s
   expect(leaves.status).toBe(200);
   expect(await leaves.text()).not.toContain("pin-1234");
   expect(await refusalOf(await server.get(path, "stranger"))).toEqual([404, "NOT_PUBLISHED"]);
+  // A rule for one log does not open the journals of another.
+  const elsewhere = path.replace(edge.origin, relayed.origin);
+  expect(await refusalOf(await server.get(elsewhere, "stranger"))).toEqual([404, "NOT_PUBLISHED"]);
   const other = path.replace(journal.root, `${journal.root.slice(0, 2)}${"0".repeat(62)}`);
   expect(await refusalOf(await server.get(other, "hub"))).toEqual([404, "NOT_PUBLISHED"]);
 });

@@ -4,7 +4,9 @@ import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Carrier } from "../../../src/federation/carriers/carrier.ts";
+import { systemClock, systemTimers } from "../../../src/base/index.ts";
 import { parseCheckpoint } from "../../../src/federation/log/checkpoint.ts";
+import { Sequencer } from "../../../src/federation/sync/sequencer.ts";
 import { double, folderCarrier, freshFolder, Site } from "./site.ts";
 
 const RULES = [{ to: ["*"], payloads: "full" as const }];
@@ -114,8 +116,6 @@ for (const what of ["store", "all"] as const) {
     const restored = await restore(second, backup, what);
     await restored.run(double, { "d-9": 9 });
     const store = await restored.store();
-    const { Sequencer } = await import("../../../src/federation/sync/sequencer.ts");
-    const { systemClock, systemTimers } = await import("../../../src/base/index.ts");
     await new Sequencer({
       store,
       key: restored.key,

@@ -131,8 +131,9 @@ test("two sequencers on one file append every end once while runs end", async ()
     const keepOn = async (on: Store): Promise<void> => {
       const one = sequencer(on, { batch: 7 });
       do {
-        const { sequenced: some } = await one.run();
-        sequenced += some;
+        // Not `+= await`: the sum would be read before the wait, and the other sequencer's count lost.
+        const { sequenced: count } = await one.run();
+        sequenced += count;
         await new Promise((resolve) => setImmediate(resolve));
       } while (!isOver || (await on.listEnded(1)).length > 0);
     };
