@@ -20,7 +20,7 @@ import { openHome, type Home } from "../src/federation/home/home.ts";
 import { contentOf, type Content } from "../src/federation/log/content.ts";
 import { createFederationHandler } from "../src/federation/serve/federation-handler.ts";
 import { listen } from "../src/federation/serve/listener.ts";
-import { pullFrom } from "../src/federation/sync/pull.ts";
+import { pullFrom, type PulledLog } from "../src/federation/sync/pull.ts";
 import { pushTo } from "../src/federation/sync/push.ts";
 import { SyncState } from "../src/federation/sync/sync-state.ts";
 import { journalFile } from "../src/federation/sync/journal-file.ts";
@@ -108,28 +108,28 @@ const STAGES: Readonly<Record<string, Stage>> = {
     home.admit(site.key.vkey);
     const batches = [];
     for (let at = 0; at < site.size; at += BATCH) batches.push(site.batchFrom(at, Math.min(at + BATCH, site.size)));
-    const startedAt = performance.now();
-    for (const batch of batches) {
-      const outcome = home.ingest(batch);
-      if (outcome.status !== "ingested") throw new Error(`The batch was ${outcome.status}.`);
-    }
-    const elapsedMs = performance.now() - startedAt;
+    const time = await timed(() => {
+      for (const batch of batches) {
+        const outcome = home.ingest(batch);
+        if (outcome.status !== "ingested") throw new Error(`The batch was ${outcome.status}.`);
+      }
+    });
     const rows = site.texts.map((text, n) => [text, site.contents.get(site.records[n]!.k!)!.bytes] as const);
-    return measured(site.size, elapsedMs, rawRows(folder, rows, BATCH));
+    return measured(site.size, time, rawRows(folder, rows, BATCH));
   },
 
   /** Journals of 1,000 entries, as leaves. */
   async journals(folder, plan) {
     const files = Array.from({ length: scaled(50, plan) }, (_, n) => journalOf(n));
     using home = openHome(fresh(folder));
-    const startedAt = performance.now();
-    for (const { root, lines } of files) {
-      const outcome = home.putJournal(root, lines);
-      if (outcome.status !== "stored") throw new Error(`The journal was refused: ${outcome.reason}`);
-    }
-    const elapsedMs = performance.now() - startedAt;
+    const time = await timed(() => {
+      for (const { root, lines } of files) {
+        const outcome = home.putJournal(root, lines);
+        if (outcome.status !== "stored") throw new Error(`The journal was refused: ${outcome.reason}`);
+      }
+    });
     const rows = files.map(({ root, lines }) => [root, lines] as const);
-    return measured(files.length * ENTRIES, elapsedMs, rawRows(folder, rows, 1) * ENTRIES);
+    return measured(files.length * ENTRIES, time, rawRows(folder, rows, 1) * ENTRIES);
   },
 
   /** Contents of 256 KB; the rate is in MB per second. */
@@ -139,11 +139,11 @@ const STAGES: Readonly<Record<string, Stage>> = {
       contentOf("application/octet-stream", systemRandom.bytes(256 * 1024)),
     );
     using home = openHome(fresh(folder));
-    const startedAt = performance.now();
-    for (let at = 0; at < count; at += 16) home.putContents(contents.slice(at, at + 16));
-    const elapsedMs = performance.now() - startedAt;
+    const time = await timed(() => {
+      for (let at = 0; at < count; at += 16) home.putContents(contents.slice(at, at + 16));
+    });
     const rows = contents.map(({ key, bytes }) => [key, bytes] as const);
-    return measured(count / 4, elapsedMs, rawRows(folder, rows, 16) / 4);
+    return measured(count / 4, time, rawRows(folder, rows, 16) / 4);
   },
 
   /** A log over NATS: pushed once, then pulled into an empty home. */
@@ -244,9 +244,10 @@ async function overCarrier(folder: string, carrier: Carrier, count: number): Pro
   const pushPerSecond = (count / (performance.now() - pushedAt)) * 1_000;
   using reader = openHome(fresh(folder));
   reader.admit(site.key.vkey);
-  const startedAt = performance.now();
-  const [log] = await pullFrom(reader, carrier);
-  const elapsedMs = performance.now() - startedAt;
+  let log: PulledLog | undefined;
+  const time = await timed(async () => {
+    [log] = await pullFrom(reader, carrier);
+  });
   if (log?.records !== count) throw new Error(`Expected ${count} records, got ${log?.records} (${log?.status}).`);
   const paths: string[] = [];
   for (let tile = 0; tile * 256 < count; tile += 1) {
@@ -256,7 +257,7 @@ async function overCarrier(folder: string, carrier: Carrier, count: number): Pro
   const rawAt = performance.now();
   for (const path of paths) await carrier.get(path);
   const rawPerSecond = (count / (performance.now() - rawAt)) * 1_000;
-  return measured(count, elapsedMs, rawPerSecond, { pushPerSecond });
+  return measured(count, time, rawPerSecond, { pushPerSecond });
 }
 
 /** A private nats-server with JetStream. */
