@@ -1,4 +1,4 @@
-// Stores: the databases behind the kernel's `Store` port. The only room with SQL and drivers.
+// Stores: the databases behind the kernel's `Store` port. The only room with drivers; SQL is also in federation/home.
 //
 // This file loads no driver: opening a store loads the code of its database.
 

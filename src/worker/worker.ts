@@ -98,7 +98,7 @@ export class Worker {
     this.#filter = new ClaimFilter(options.registry, options.queues, options.labels);
     this.#slots = new ExecutionSlots(options.concurrency);
     this.#nodeSlots = new ExecutionSlots(Number.MAX_SAFE_INTEGER);
-    const { store, timers, polls } = options;
+    const { store, timers, polls, foreignMemos: foreign, runtime } = options;
     this.#eagerClaims = new EagerClaims({
       random: options.random,
       filter: this.#filter,
@@ -125,13 +125,7 @@ export class Worker {
       beforeFlush: () => this.#claimer.claim(),
     });
     this.#drain = new Drain({ timers, pump: this.pump, slots: this.#slots, runs: () => this.#runs });
-    const memos = new Memos({
-      store,
-      timers,
-      foreign: options.foreignMemos,
-      runtime: options.runtime,
-      ...this.#log.ofMemos(),
-    });
+    const memos = new Memos({ store, timers, foreign, runtime, ...this.#log.ofMemos() });
     this.#tasks = new TaskPool({
       memos,
       remote: options.remote,
@@ -214,7 +208,7 @@ export class Worker {
       hotRunHost: {
         ...this.#hotRunHost,
         workerName: options.name,
-        runtime: options.runtime,
+        runtime,
         timers,
         ...journalLimit(options.entryLimit, options.log),
       },
@@ -457,9 +451,7 @@ export class Worker {
   }
 
   /** Resolves when no user function is running. */
-  async idle(): Promise<void> {
-    await Promise.all([this.#slots.idle(), this.#nodeSlots.idle()]);
-  }
+  readonly idle = (): Promise<unknown> => Promise.all([this.#slots.idle(), this.#nodeSlots.idle()]);
 
   /** No delivery, write, replay or poll is in progress; user functions may be running. */
   get isSettled(): boolean {

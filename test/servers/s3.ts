@@ -42,15 +42,15 @@ export async function startS3(): Promise<RealS3> {
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
   const start = async (): Promise<void> => {
-    const [data, sidecar] = ["data", "sidecar"].map((name) => join(kept.folder, name)) as [string, string];
-    // Metadata in files of its own: not every file system has extended attributes.
-    const args = ["--port", `127.0.0.1:${port}`, "--quiet", "posix", "--sidecar", sidecar, data];
+    // Versions are extended attributes of the files. In files of their own (--sidecar) a reader could get the version of one file with
+    // the bytes of another one.
+    const args = ["--port", `127.0.0.1:${port}`, "--quiet", "posix", join(kept.folder, "data")];
     await kept.launch({ command: findVersitygw()!, args });
     await kept.untilReady(() => fetch(endpoint));
   };
   try {
     const account = kept.account;
-    for (const folder of ["data", "sidecar", `data/${BUCKET}`]) {
+    for (const folder of ["data", `data/${BUCKET}`]) {
       mkdirSync(join(kept.folder, folder), { mode: 0o777 });
       if (account !== undefined) chownSync(join(kept.folder, folder), account.uid, account.gid);
     }

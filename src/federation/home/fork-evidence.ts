@@ -1,10 +1,11 @@
-// Fork evidence: a text that proves to anybody, with the origin's keys alone, that a log has two branches, and where they part.
+// Fork evidence: a text that proves to any site, with the origin's keys alone, that a log has two branches, and where they part.
 //
 // fork-evidence.F1. Two notes of the origin, and for each: the leaf after the last common record with its inclusion proof, and a proof
 //   that the note extends the common prefix. Other leaves at one place of two signed trees are a fork; equal roots before it show that
 //   no earlier record differs.
 //   Two notes alone prove a fork as well, without its place: the longer tree has another root at the size of the shorter one.
-// fork-evidence.F2. The text is canonical and the branches are in the order of their notes: who finds the same fork writes the same text.
+// fork-evidence.F2. The text is canonical and the branches are in the order of their notes: two sites that find the same fork write
+//   the same text.
 
 import { canonicalJson, RepriseError } from "../../base/index.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";

@@ -25,7 +25,7 @@ export interface GcReport {
   readonly bytes: number;
 }
 
-interface Held {
+interface HeldContent {
   readonly key: string;
   readonly type: string;
   readonly size: number;
@@ -35,8 +35,8 @@ interface Held {
 export function collectGarbage(parts: HomeParts, snapshots: Snapshots, options: GcOptions): GcReport {
   const needs = new Needs(parts, snapshots);
   const { keep = () => false, maxBytes, unnamedBefore = 0 } = options;
-  const going: Held[] = [];
-  const spare: Held[] = [];
+  const going: HeldContent[] = [];
+  const spare: HeldContent[] = [];
   let total = 0;
   for (const held of heldContents(parts)) {
     total += held.size;
@@ -56,7 +56,7 @@ export function collectGarbage(parts: HomeParts, snapshots: Snapshots, options: 
   return { contents: going.length, bytes };
 }
 
-function* heldContents({ contents: { shards } }: HomeParts): Generator<Held> {
+function* heldContents({ contents: { shards } }: HomeParts): Generator<HeldContent> {
   for (const index of shards.indexes()) {
     const shard = shards.at(index);
     for (const sql of [
@@ -85,13 +85,13 @@ class Needs {
   }
 
   /** By a pin, or by a kept snapshot (gc.G1). */
-  isPinned({ key, type }: Held): boolean {
+  isPinned({ key, type }: HeldContent): boolean {
     if (this.#pins.has(key)) return true;
     return this.#kept.some((visibility) => this.#originsOf(visibility, key, type).length > 0);
   }
 
   /** `foreign`: only other origins put it. `unnamed`: no record and no artifact ever named it. */
-  of({ key, type }: Held): "own" | "foreign" | "unnamed" | "none" {
+  of({ key, type }: HeldContent): "own" | "foreign" | "unnamed" | "none" {
     const origins = this.#originsOf(this.#now, key, type);
     if (origins.some((origin) => this.#own.has(origin))) return "own";
     if (origins.length > 0) return "foreign";

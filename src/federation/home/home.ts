@@ -12,6 +12,8 @@ import type { Content } from "../log/content.ts";
 import type { KeyHistory } from "../log/key-history.ts";
 import { LogTree } from "../log/log-tree.ts";
 import type { Origin } from "../log/origin.ts";
+import type { LogRecord } from "../log/record.ts";
+import { recordId } from "../log/record-order.ts";
 import { hexOf, isKey } from "./blobs.ts";
 import { Cells, type FoundCell } from "./cells.ts";
 import { checkHome, type HomeProblem } from "./check.ts";
@@ -65,6 +67,8 @@ export interface AppliedBatch {
   readonly origin: Origin;
   readonly n: number;
   readonly root: string;
+  /** What its last record is about: a key, a cell or a vkey. */
+  readonly key: string;
   readonly peer?: string;
   /** The cut that it made. */
   readonly snapshot: string;
@@ -311,14 +315,16 @@ export class Home {
     const number = filter.origin === undefined ? null : (origins.find(filter.origin)?.number ?? -1);
     return db
       .all(
-        `select origin, n, root, peer, snapshot, at from applied
-          where (? is null or peer = ?) and (? is null or origin = ?) order by seq desc limit ?`,
+        `select a.origin, a.n, a.root, a.peer, a.snapshot, a.at, l.rec from applied a
+          left join log l on l.origin = a.origin and l.n = a.n
+          where (? is null or a.peer = ?) and (? is null or a.origin = ?) order by a.seq desc limit ?`,
         ...[filter.peer ?? null, filter.peer ?? null, number, number, filter.limit ?? 1_000],
       )
-      .map(({ origin, n, root, peer, snapshot, at }) => ({
+      .map(({ origin, n, root, peer, snapshot, at, rec }) => ({
         origin: origins.idOf(Number(origin)),
         n: Number(n),
         root: String(root),
+        key: recordId(JSON.parse(String(rec)) as LogRecord),
         ...(peer !== null && { peer: String(peer) }),
         snapshot: String(snapshot),
         at: Number(at),

@@ -223,6 +223,6 @@ function rowOf(row: Row): OriginRow {
 
 /** What others may know of a log. */
 export function stateOfOrigin(row: OriginRow): OriginState {
-  const { number, peaks, cursorClock, cursorPeaks, ...state } = row;
+  const { number: _number, peaks: _peaks, cursorClock: _clock, cursorPeaks: _cursorPeaks, ...state } = row;
   return state;
 }

@@ -16,7 +16,9 @@ export function rebuild(parts: HomeParts): void {
   const { shards } = parts.contents;
   for (const index of shards.indexes()) rebuildFacts(shards.at(index));
   db.transact(() => {
-    for (const table of ["cell", "relation_end", "link_slot", "wanted", "erased"]) db.db.exec(`delete from ${table}`);
+    for (const table of ["cell", "relation_end", "link_slot", "wanted"]) db.db.exec(`delete from ${table}`);
+    // What is erased stays erased, whatever other origins put or grants say by now (erasure.E1).
+    db.db.exec("delete from erased where done = 0");
     const bounds = log.visibleBounds();
     cells.putAll(cells.allAt(bounds));
     erasure.mark(cells.all(), () => bounds);

@@ -28,7 +28,7 @@ export interface PullOptions extends Wanted {
   /** Globs. Default: every admitted log that is not of this site. */
   readonly origins?: readonly string[];
   /** Waits that long for a new checkpoint of the first log. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Looks for contents that were published after their records, and for logs that continue in another epoch. */
   readonly fill?: boolean;
   readonly state?: SyncState | undefined;
@@ -68,8 +68,8 @@ export async function pullOwn(home: Home, carrier: Carrier, origin: Origin): Pro
   if (state !== undefined) await pullLog(home, carrier, state, { journals: "all" });
 }
 
-function withoutWait({ waitMs: _, ...options }: PullOptions): PullOptions {
-  return options;
+function withoutWait(options: PullOptions): PullOptions {
+  return { ...options, waitMs: undefined };
 }
 
 async function pullLog(home: Home, carrier: Carrier, state: OriginState, options: PullOptions): Promise<PulledLog> {

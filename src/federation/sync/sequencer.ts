@@ -57,7 +57,7 @@ export class Sequencer {
   #sweepAt = Number.NEGATIVE_INFINITY;
   #sweeps = 0;
   /** sequencer.Q6. The heads that this process has written. */
-  readonly #told = new Map<string, number>();
+  readonly #announced = new Map<string, number>();
 
   constructor(options: SequencerOptions) {
     const { store, key, clock, timers, keeps = () => false, seen = () => ({}), batch = BATCH } = options;
@@ -125,10 +125,10 @@ export class Sequencer {
       records.push({ body: { op: "put", k: await this.#recordKey(one) }, run, head });
     }
     const done = ended.map(({ record }) => ({ run: record.run, head: record.head, keep: this.#keeps(record) }));
-    const seen = this.#news();
+    const seen = this.#unannounced();
     const appended = await appendRecords(this.#store, end, records, seen, done);
     if (appended === undefined) return false;
-    for (const [origin, { n }] of Object.entries(seen)) this.#told.set(origin, n);
+    for (const [origin, { n }] of Object.entries(seen)) this.#announced.set(origin, n);
     return true;
   }
 
@@ -146,8 +146,8 @@ export class Sequencer {
   }
 
   /** sequencer.Q6 */
-  #news(): Seen {
-    const heads = Object.entries(this.#seen()).filter(([origin, { n }]) => n > (this.#told.get(origin) ?? 0));
+  #unannounced(): Seen {
+    const heads = Object.entries(this.#seen()).filter(([origin, { n }]) => n > (this.#announced.get(origin) ?? 0));
     return Object.fromEntries(heads);
   }
 }

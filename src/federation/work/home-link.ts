@@ -2,12 +2,12 @@
 //
 // home-link.L1. One poll waits at the home at a time, and none while the worker has no room.
 // home-link.L2. All offers are renewed by one request, three times per lease of the home.
-// home-link.L3. An end is posted until the home answers it; a refusal is an answer. A few are posted at a time: a home takes only so many
-//   requests of one peer at once.
+// home-link.L3. An end is posted until the home answers it; a refusal is an answer. One request is in flight at a time, and has the ends
+//   that came while the one before it was: so the home commits them together.
 
-import { Fifo, systemRandom, type Clock, type Timers } from "../../base/index.ts";
+import { systemRandom, type Clock, type Timers } from "../../base/index.ts";
 import { RefusedByHome, type OfferClient, type WorkHome } from "./offer-client.ts";
-import type { EndRequest, Offer } from "./offer.ts";
+import type { End, Offer } from "./offer.ts";
 
 export interface HomeLinkHost {
   readonly client: OfferClient;
@@ -25,7 +25,8 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 const FETCHES = 3;
 /** home-link.L3 */
-const POSTS_AT_ONCE = 8;
+const MAX_POST = 256;
+const MAX_POST_CHARACTERS = 4 * 1024 * 1024;
 
 export class HomeLink {
   readonly #host: HomeLinkHost;
@@ -33,7 +34,9 @@ export class HomeLink {
   readonly #draining = new AbortController();
   /** Ends everything. */
   readonly #stopping = new AbortController();
-  readonly #posts = new Turnstile(POSTS_AT_ONCE);
+  readonly #unposted: UnpostedEnd[] = [];
+  #isPosting = false;
+  readonly #wanted = new Map<string, PromiseWithResolvers<string>>();
   /** Offers that the home has not answered the end of. */
   readonly #held = new Map<string, { onGone: (() => void) | undefined; isEnding: boolean }>();
   readonly #executing = new Set<Promise<void>>();
@@ -176,37 +179,66 @@ export class HomeLink {
 
   // ── ends and inputs ──
 
-  /** home-link.L3 */
-  async end(request: EndRequest): Promise<void> {
-    const held = this.#held.get(request.offer);
+  /** home-link.L3. Resolves when the home has answered. */
+  end(end: End): Promise<void> {
+    const held = this.#held.get(end.offer);
     if (held !== undefined) held.isEnding = true;
-    for (let failures = 0; !this.#isStopped;) {
-      try {
-        await this.#posts.enter();
-        try {
-          await this.#host.client.end(request, this.#stopping.signal);
-        } finally {
-          this.#posts.leave();
-        }
-        return;
-      } catch (error) {
-        if (this.#isStopped) return;
-        this.#host.report(error);
-        if (error instanceof RefusedByHome) return;
-        await this.#pause((failures += 1));
-      }
+    return new Promise((resolve) => {
+      this.#unposted.push({ end, resolve });
+      if (this.#isPosting) return;
+      this.#isPosting = true;
+      void this.#postAll().finally(() => (this.#isPosting = false));
+    });
+  }
+
+  async #postAll(): Promise<void> {
+    for (let failures = 0; this.#unposted.length > 0;) {
+      const batch = nextBatch(this.#unposted);
+      if (this.#isStopped || (await this.#post(batch))) {
+        this.#unposted.splice(0, batch.length);
+        for (const { resolve } of batch) resolve();
+        failures = 0;
+      } else await this.#pause((failures += 1));
     }
   }
 
-  /** The text of an input, as the home sends it. */
-  async input(key: string): Promise<string> {
-    for (let failures = 0; ;) {
+  /** Whether the home has answered. */
+  async #post(batch: readonly UnpostedEnd[]): Promise<boolean> {
+    try {
+      const request = { ends: batch.map(({ end }) => end) };
+      const { answers } = await this.#host.client.ends(request, this.#stopping.signal);
+      for (const answer of answers) if ("refused" in answer) this.#host.report(new Error(answer.refused));
+      return true;
+    } catch (error) {
+      if (!this.#isStopped) this.#host.report(error);
+      return error instanceof RefusedByHome;
+    }
+  }
+
+  /** The text of an input, as the home sends it. Inputs that are wanted at the same time are one request. */
+  input(key: string): Promise<string> {
+    const wanted = this.#wanted.get(key) ?? Promise.withResolvers<string>();
+    if (this.#wanted.size === 0) this.#host.timers.soon(() => void this.#fetchAll());
+    this.#wanted.set(key, wanted);
+    return wanted.promise;
+  }
+
+  async #fetchAll(): Promise<void> {
+    for (let failures = 0; this.#wanted.size > 0;) {
+      const keys = [...this.#wanted.keys()];
       try {
-        return (await this.#host.client.input({ key }, this.#stopping.signal)).text;
+        const { texts } = await this.#host.client.inputs({ keys }, this.#stopping.signal);
+        const found = Object.entries(texts).filter(([key]) => this.#wanted.has(key));
+        if (found.length === 0)
+          throw new RefusedByHome(`${this.home.name} sent none of the inputs ${keys.join(", ")}.`);
+        for (const [key, text] of found) this.#wanted.get(key)?.resolve(text);
+        for (const [key] of found) this.#wanted.delete(key);
       } catch (error) {
         failures += 1;
-        if (this.#isStopped || error instanceof RefusedByHome || failures === FETCHES) throw error;
-        await this.#pause(failures);
+        if (this.#isStopped || error instanceof RefusedByHome || failures === FETCHES) {
+          for (const key of keys) this.#wanted.get(key)?.reject(error);
+          for (const key of keys) this.#wanted.delete(key);
+        } else await this.#pause(failures);
       }
     }
   }
@@ -227,23 +259,17 @@ export class HomeLink {
   }
 }
 
-/** Lets so many in at a time. */
-class Turnstile {
-  #free: number;
-  readonly #waiting = new Fifo<() => void>();
+interface UnpostedEnd {
+  readonly end: End;
+  resolve(): void;
+}
 
-  constructor(size: number) {
-    this.#free = size;
-  }
-
-  async enter(): Promise<void> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  leave(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#free += 1;
-    else next();
-  }
+/** The first ends, as many as one request holds; one at least. */
+function nextBatch(ends: readonly UnpostedEnd[]): readonly UnpostedEnd[] {
+  let left = MAX_POST_CHARACTERS;
+  const count = ends.findIndex(({ end }) => {
+    if ("statement" in end) left -= end.statement.length + (end.result?.length ?? 0) + (end.error?.length ?? 0);
+    return left < 0;
+  });
+  return ends.slice(0, Math.min(MAX_POST, count === -1 ? ends.length : Math.max(1, count)));
 }

@@ -23,7 +23,19 @@ import {
   type WorkTarget,
   type Written,
 } from "./offer-job.ts";
-import type { ClaimAnswer, ClaimRequest, EndAnswer, EndRequest, Offer, RenewAnswer, RenewRequest } from "./offer.ts";
+import type {
+  ClaimAnswer,
+  ClaimRequest,
+  End,
+  EndAnswer,
+  EndsAnswer,
+  EndsRequest,
+  InputsAnswer,
+  InputsRequest,
+  Offer,
+  RenewAnswer,
+  RenewRequest,
+} from "./offer.ts";
 import { rankPeers } from "./rendezvous.ts";
 import { taskStep, type ExecutedStep } from "./step-statement.ts";
 
@@ -54,6 +66,7 @@ const DECLINED_MS = 1_000;
 /** How many ended offers the book remembers, to answer a repeated end. */
 const REMEMBERED = 10_000;
 const MAX_OFFERS = 256;
+const MAX_INPUT_CHARACTERS = 8 * 1024 * 1024;
 const SWEEPS_PER_LEASE = 3;
 
 export class OfferBook implements RemoteTasks {
@@ -235,16 +248,30 @@ export class OfferBook implements RemoteTasks {
     return { gone };
   }
 
-  /** offer-book.B3 */
-  input(peer: string, key: string): string {
-    for (const { peer: holder, job } of this.#shares.values())
-      if (holder === peer && job.input === key && job.call.input !== undefined) return job.call.input;
-    throw new RepriseError("NOT_ADMITTED", `${peer} holds no offer with the input ${key}.`);
+  /** offer-book.B3. As many as an answer holds, one at least. */
+  inputs(peer: string, { keys }: InputsRequest): InputsAnswer {
+    const wanted = new Set(keys);
+    const texts: Record<string, string> = {};
+    let left = MAX_INPUT_CHARACTERS;
+    for (const { peer: holder, job } of this.#shares.values()) {
+      const { input: text } = job.call;
+      if (holder !== peer || text === undefined || job.input === undefined || !wanted.has(job.input)) continue;
+      texts[job.input] = text;
+      if ((left -= text.length) <= 0) break;
+    }
+    if (keys.length > 0 && left === MAX_INPUT_CHARACTERS)
+      throw new RepriseError("NOT_ADMITTED", `${peer} holds no offer with one of these inputs: ${keys.join(", ")}.`);
+    return { texts };
+  }
+
+  async ends(peer: string, { ends }: EndsRequest): Promise<EndsAnswer> {
+    this.#checkGrant(peer);
+    const answers = ends.map((end) => this.#endOnce(peer, end).catch(refusalOf));
+    return { answers: await Promise.all(answers) };
   }
 
   /** A repeated end has the answer of the first. */
-  end(peer: string, request: EndRequest): Promise<EndAnswer> {
-    this.#checkGrant(peer);
+  #endOnce(peer: string, request: End): Promise<EndAnswer> {
     const name = `${peer} ${request.offer}`;
     const known = this.#answers.get(name);
     if (known !== undefined) return known;
@@ -259,7 +286,7 @@ export class OfferBook implements RemoteTasks {
     return answer;
   }
 
-  async #end(peer: string, request: EndRequest): Promise<EndAnswer> {
+  async #end(peer: string, request: End): Promise<EndAnswer> {
     const share = this.#find(peer, request.offer);
     if ("declined" in request) {
       if (share === undefined) return { status: "late" };
@@ -349,4 +376,10 @@ export class OfferBook implements RemoteTasks {
     this.#cancelSweep?.();
     this.#peers.close();
   }
+}
+
+/** The peer is wrong about this end, and not about the others. */
+function refusalOf(error: unknown): { readonly refused: string } {
+  if (error instanceof RepriseError && error.code === "RESULT_REFUSED") return { refused: error.message };
+  throw error;
 }

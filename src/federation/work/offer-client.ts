@@ -6,10 +6,10 @@ import { RepriseError } from "../../base/index.ts";
 import type {
   ClaimAnswer,
   ClaimRequest,
-  EndAnswer,
-  EndRequest,
-  InputAnswer,
-  InputRequest,
+  EndsAnswer,
+  EndsRequest,
+  InputsAnswer,
+  InputsRequest,
   Offer,
   RenewAnswer,
   RenewRequest,
@@ -45,11 +45,12 @@ export class OfferClient {
   renew(request: RenewRequest, signal: AbortSignal): Promise<RenewAnswer> {
     return this.#post("/offers/renew", request, ({ gone }) => isTexts(gone), signal);
   }
-  end(request: EndRequest, signal: AbortSignal): Promise<EndAnswer> {
-    return this.#post("/offers/end", request, ({ status }) => typeof status === "string", signal);
+  ends(request: EndsRequest, signal: AbortSignal): Promise<EndsAnswer> {
+    const isAnswer = ({ answers }: Fields): boolean => Array.isArray(answers) && answers.length === request.ends.length;
+    return this.#post("/offers/end", request, isAnswer, signal);
   }
-  input(request: InputRequest, signal: AbortSignal): Promise<InputAnswer> {
-    return this.#post("/offers/input", request, ({ text }) => typeof text === "string", signal);
+  inputs(request: InputsRequest, signal: AbortSignal): Promise<InputsAnswer> {
+    return this.#post("/offers/inputs", request, ({ texts }) => isTextsByKey(texts), signal);
   }
 
   async #post<T>(path: string, body: object, isAnswer: (fields: Fields) => boolean, signal: AbortSignal): Promise<T> {
@@ -112,6 +113,10 @@ function reasonOf(error: unknown): string {
 
 function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+function isTextsByKey(value: unknown): boolean {
+  return typeof value === "object" && value !== null && isTexts(Object.values(value));
 }
 
 function isClaimAnswer({ offers, gone, leaseMs }: Fields): boolean {

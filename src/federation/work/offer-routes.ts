@@ -6,7 +6,7 @@
 import { RepriseError } from "../../base/index.ts";
 import type { Route } from "../serve/route.ts";
 import type { OfferBook } from "./offer-book.ts";
-import type { ClaimRequest, EndRequest, InputRequest, RenewRequest } from "./offer.ts";
+import type { ClaimRequest, End, EndsRequest, InputsRequest, RenewRequest } from "./offer.ts";
 
 const SMALL = 1024 * 1024;
 /** A result has at most 8 MiB, which JSON may escape. */
@@ -19,8 +19,8 @@ export function offerRoutes(book: OfferBook): readonly Route[] {
   return [
     { ...route("claim", SMALL, checkClaim, (request, ...by) => book.claim(by[0], request, by[1])), waits: () => true },
     route("renew", SMALL, checkRenew, (request, peer) => book.renew(peer, request)),
-    route("end", LARGE, checkEnd, (request, peer) => book.end(peer, request)),
-    route("input", SMALL, checkInput, ({ key }, peer) => ({ text: book.input(peer, key) })),
+    route("end", LARGE, checkEnds, (request, peer) => book.ends(peer, request)),
+    route("inputs", SMALL, checkInputs, (request, peer) => book.inputs(peer, request)),
   ];
 }
 
@@ -67,10 +67,15 @@ function checkClaim({ tasks, free, waitMs = 0 }: Fields): ClaimRequest | undefin
 function checkRenew({ offers, free }: Fields): RenewRequest | undefined {
   return isTexts(offers) && isCount(free) ? { offers, free } : undefined;
 }
-function checkInput({ key }: Fields): InputRequest | undefined {
-  return typeof key === "string" ? { key } : undefined;
+function checkInputs({ keys }: Fields): InputsRequest | undefined {
+  return isTexts(keys) ? { keys } : undefined;
 }
-function checkEnd({ offer, declined, statement, result, error, retryAfterMs }: Fields): EndRequest | undefined {
+function checkEnds({ ends }: Fields): EndsRequest | undefined {
+  if (!Array.isArray(ends) || ends.length > MAX_NAMES) return undefined;
+  const checked = ends.map((end) => checkEnd((end ?? {}) as Fields));
+  return checked.every((end) => end !== undefined) ? { ends: checked } : undefined;
+}
+function checkEnd({ offer, declined, statement, result, error, retryAfterMs }: Fields): End | undefined {
   if (typeof offer !== "string") return undefined;
   if (declined !== undefined) return typeof declined === "string" ? { offer, declined } : undefined;
   if (typeof statement !== "string" || !isTextOrAbsent(result) || !isTextOrAbsent(error)) return undefined;

@@ -46,16 +46,25 @@ export interface RenewRequest {
 }
 export type RenewAnswer = Pick<ClaimAnswer, "gone">;
 
-/** `POST /offers/input`: asks for the text of an input. */
-export interface InputRequest {
-  readonly key: string;
+/** `POST /offers/inputs`: asks for the texts of inputs. */
+export interface InputsRequest {
+  readonly keys: readonly string[];
 }
-export interface InputAnswer {
-  readonly text: string;
+export interface InputsAnswer {
+  /** By key. The peer asks again for what is missing: an answer has a limit. */
+  readonly texts: Readonly<Record<string, string>>;
 }
 
-/** `POST /offers/end` */
-export type EndRequest = {
+/** `POST /offers/end`: several at once, answered in their order. */
+export interface EndsRequest {
+  readonly ends: readonly End[];
+}
+export interface EndsAnswer {
+  readonly answers: readonly (EndAnswer | { readonly refused: string })[];
+}
+
+/** The end of one offer. */
+export type End = {
   readonly offer: string;
 } & (
   | {

@@ -23,7 +23,7 @@ import { Attempt } from "../../worker/index.ts";
 import { entryData } from "../../workflow/index.ts";
 import { HomeLink } from "./home-link.ts";
 import { OfferClient, type WorkHome } from "./offer-client.ts";
-import type { EndRequest, Offer } from "./offer.ts";
+import type { End, Offer } from "./offer.ts";
 import { stepStatement, taskStep, type StepEnd } from "./step-statement.ts";
 
 /** Values that this site has, by key. */
@@ -194,4 +194,4 @@ export class PeerWorker {
   }
 }
 
-type EndOf = StepEnd & Pick<Extract<EndRequest, { statement: string }>, "result" | "error" | "retryAfterMs">;
+type EndOf = StepEnd & Pick<Extract<End, { statement: string }>, "result" | "error" | "retryAfterMs">;

@@ -54,6 +54,17 @@ export const memoCases: readonly StoreCase[] = [
       assert.deepEqual(await store.readMemos([]), []);
     },
   ),
+  storeCase("the memos of one run are listed alone", async (store) => {
+    const { run } = await startRemembering(store, "order-1", row(FIRST, "1"));
+    await startRemembering(store, "order-2", row(SECOND, "2"));
+    await startRemembering(store, "order-3", row(FIRST, "3"));
+    const { groups, next } = await store.listMemos({ run, limit: 10 });
+    assert.deepEqual(
+      groups.map(({ memo, status, rows }) => [memo, status, rows.map(({ runId, value }) => [runId, value])]),
+      [[FIRST, "known", [["order-1", memoText("1")]]]],
+    );
+    assert.equal(next, undefined);
+  }),
   storeCase("a turn that is not committed remembers nothing", async (store) => {
     const held = await startHeld(store, await registerWorker(store), "order-1");
     const [outcome] = await remember(store, { ...held, token: newToken() }, row(FIRST, "1"));

@@ -60,6 +60,7 @@ test("an erasure by the origin that put a content removes the bytes, and the con
   home.gc();
   home.rebuild();
   expect(home.contentState(secret.key)).toBe("erased");
+  expect(home.putContents([secret])).toMatchObject({ stored: 0, erased: 1 });
   expect(home.missing()).toEqual([]);
 });
 
@@ -92,6 +93,22 @@ test("an erasure by an origin without a right to it erases the cell, keeps the b
   home.admit(hub.key.vkey, { grants: ["erase"] });
   home.rebuild();
   expect(home.content(valueOf("mine").key)).toBeUndefined();
+});
+
+test("an origin that puts the key of another one cannot erase its bytes", () => {
+  const home = freshHome();
+  const edge = new TestOrigin("edge").admitTo(home);
+  const hub = new TestOrigin("hub").admitTo(home);
+  const mine = valueOf("mine");
+  hub.put(mine);
+  hub.erase(`a:${mine.key}`);
+  edge.put(mine);
+  sync(home, edge, hub);
+  expect(home.content(mine.key)).toBeDefined();
+  expect(home.conflicts()).toMatchObject([{ kind: "erase", cell: `a:${mine.key}`, state: "open" }]);
+  edge.erase(`a:${mine.key}`);
+  sync(home, edge);
+  expect(home.content(mine.key)).toBeUndefined();
 });
 
 test("an erased slot takes its links with it, also those that come later", () => {

@@ -233,6 +233,30 @@ describe("a poisoned answer of a trusted peer", () => {
   });
 });
 
+test("an answer of a peer that is not trusted is not used beside one that is, nor if it names the other as its origin", async () => {
+  const [first, second] = [programAt(() => 666), programAt()];
+  const [lab, mallory, hub] = [siteOf("lab", programAt()), siteOf("mallory", first), siteOf("hub", second)];
+  await mallory.run(first.work, { w: 4 });
+  await mallory.take();
+  const store = await mallory.store();
+  const forged = mallory.home.scan({ type: MEMO_ANSWER_TYPE }).map(({ key }) => {
+    const answer = readMemoAnswer(mallory.home.content(key)!)!;
+    return contentOf(MEMO_ANSWER_TYPE, canonicalJson({ ...answer, origin: lab.origin }));
+  });
+  expect(forged).toHaveLength(2);
+  mallory.home.putContents(forged);
+  await appendOwn(store, mallory.key, async () => ({
+    records: forged.map(({ key }) => ({ body: { op: "put", k: key } })),
+  }));
+  await send(mallory, hub);
+  await send(lab, hub);
+  expect(hub.home.scan({ type: MEMO_ANSWER_TYPE })).toHaveLength(4);
+  await using engine = await engineAt(hub, second, memosAt(hub, [lab]).noting);
+  expect(await (await engine.start(second.work, 4, { id: "w2" })).result()).toEqual([8, 8]);
+  expect(second.calls).toEqual(["double 4", "square 4"]);
+  expect(hub.home.conflicts()).toEqual([]);
+});
+
 describe("different results of one pure step", () => {
   test("that a sample finds are a conflict with both sites and runtimes, and switch the memo off", async () => {
     const [first, second] = [programAt(() => "here"), programAt(() => "there")];
@@ -258,6 +282,26 @@ describe("different results of one pure step", () => {
     // Off: also what this site itself knows is executed again.
     await (await engine.start(second.work, 4, { id: "w3" })).result();
     expect(second.calls).toEqual(["double 4", "square 4", "double 4", "square 4"]);
+  });
+
+  test("stay a conflict that switches the memo off after the peer has withdrawn its answer, until it is resolved", async () => {
+    const [first, second] = [programAt(() => "here"), programAt(() => "there")];
+    const [edge, hub] = [siteOf("edge", first), siteOf("hub", second)];
+    await edge.run(first.work, { w: 4 });
+    await send(edge, hub);
+    await using engine = await engineAt(hub, second, memosAt(hub, [edge], 1).noting);
+    await (await engine.start(second.work, 4, { id: "w2" })).result();
+    const answers = edge.home.scan({ type: MEMO_ANSWER_TYPE });
+    await appendOwn(await edge.store(), edge.key, async () => ({
+      records: answers.map(({ key }) => ({ body: { op: "tomb", x: `a:${key}` } })),
+    }));
+    await send(edge, hub);
+    expect(hub.home.scan({ type: MEMO_ANSWER_TYPE })).toEqual([]);
+    await (await engine.start(second.work, 4, { id: "w3" })).result();
+    expect(second.calls).toHaveLength(4);
+    for (const { id } of hub.home.conflicts()) hub.home.resolve(id, "the edge was wrong");
+    await (await engine.start(second.work, 4, { id: "w4" })).result();
+    expect(second.calls).toHaveLength(4);
   });
 
   test("that equal samples confirm are remembered here", async () => {

@@ -5,7 +5,7 @@ import { task, workflow } from "reprise";
 import { encode, valueKey } from "../../../src/base/index.ts";
 import { OfferClient } from "../../../src/federation/work/offer-client.ts";
 import type { WorkTarget } from "../../../src/federation/work/offer-job.ts";
-import type { EndAnswer, EndRequest, Offer } from "../../../src/federation/work/offer.ts";
+import type { End, EndAnswer, EndsRequest, Offer } from "../../../src/federation/work/offer.ts";
 import { stepStatement, taskStep } from "../../../src/federation/work/step-statement.ts";
 import type { Call } from "../../../src/federation/serve/route.ts";
 import { createFolder, rejection } from "../../engine/world.ts";
@@ -22,7 +22,12 @@ function filmAt(render: (frame: number) => unknown = () => "at home", options: o
 function peerByHand(name: string, url: string) {
   const client = new OfferClient({ name: "home", url, token: tokenOf(name) });
   const { signal } = new AbortController();
-  const end = (request: EndRequest): Promise<EndAnswer> => client.end(request, signal);
+  const post = async (end: End): Promise<EndAnswer> => {
+    const { answers } = await client.ends({ ends: [end] }, signal);
+    const [answer] = answers;
+    if (answer === undefined || "refused" in answer) throw new Error(`refused: ${answer?.refused}`);
+    return answer;
+  };
   return {
     claim: async (): Promise<Offer> => {
       for (;;) {
@@ -33,12 +38,12 @@ function peerByHand(name: string, url: string) {
     /** Asks once, without waiting. */
     ask: () => client.claim({ tasks: ["render"], free: 1 }, signal),
     renew: (...offers: readonly string[]) => client.renew({ offers, free: 1 }, signal),
-    input: (key: string) => client.input({ key }, signal),
+    input: async (key: string) => (await client.inputs({ keys: [key] }, signal)).texts[key],
     end: (offer: Offer, result: string, signer = name): Promise<EndAnswer> =>
-      end({ offer: offer.offer, result, statement: statementOf(signer, offer, { result }) }),
+      post({ offer: offer.offer, result, statement: statementOf(signer, offer, { result }) }),
     fail: (offer: Offer, error: string): Promise<EndAnswer> =>
-      end({ offer: offer.offer, error, statement: statementOf(name, offer, { error }) }),
-    post: end,
+      post({ offer: offer.offer, error, statement: statementOf(name, offer, { error }) }),
+    post,
   };
 }
 
@@ -90,7 +95,7 @@ describe("an offer whose peer does not renew it", () => {
     await using home = await startFilm(folder, one("studio", "barn"));
     const studio = peerByHand("studio", home.url);
     const lost = await studio.claim();
-    expect((await studio.input(lost.input!)).text).toBe("7");
+    expect(await studio.input(lost.input!)).toBe("7");
     home.time.skip(OFFER_LEASE_MS);
     await peerByHand("barn", home.url).claim();
     expect(await studio.renew(lost.offer)).toEqual({ gone: [lost.offer] });
@@ -167,7 +172,7 @@ describe("the end of an offer", () => {
       studio.post({ offer: offer.offer, result: '"made"', statement: "{}" }),
       studio.post({ offer: offer.offer, result: "{", statement: statementOf("studio", offer, { result: "{" }) }),
     ];
-    for (const refusal of refusals) expect((await rejection(refusal)).message).toContain("RESULT_REFUSED");
+    for (const refusal of refusals) expect((await rejection(refusal)).message).toContain("refused: ");
     expect(await studio.end(offer, '"made"')).toEqual({ status: "committed" });
   });
 
@@ -236,10 +241,10 @@ describe("with a redundancy of 2", () => {
   });
 });
 
-test("a peer that gets another input than the offer names does not execute the task", async () => {
-  let calls = 0;
-  const asked: string[] = [];
-  const declined = Promise.withResolvers<EndRequest>();
+/** A home that makes one offer and sends this text for its input; `ended` is what the peer posts. */
+async function homeByHand(text: string) {
+  let claims = 0;
+  const ended = Promise.withResolvers<EndsRequest>();
   const offer: Offer = {
     offer: "1",
     run: "film-1",
@@ -247,20 +252,20 @@ test("a peer that gets another input than the offer names does not execute the t
     command: "Task(0)",
     epoch: 0,
     task: "render",
-    attempt: 0,
-    execution: 1,
-    idempotencyKey: "k",
+    attempt: 4,
+    execution: 9,
+    idempotencyKey: "made by another version",
     input: valueKey("7"),
   };
   const answers: Readonly<Record<string, (body: unknown) => object | Promise<object>>> = {
     "/offers/claim": async () => {
-      if (asked.length > 0) await declined.promise;
-      asked.push("claim");
-      return { offers: asked.length === 1 ? [offer] : [], gone: [], leaseMs: 60_000 };
+      claims += 1;
+      if (claims > 1) await ended.promise;
+      return { offers: claims === 1 ? [offer] : [], gone: [], leaseMs: 60_000 };
     },
     "/offers/renew": () => ({ gone: [] }),
-    "/offers/input": () => ({ text: "8" }),
-    "/offers/end": (body) => (declined.resolve(body as EndRequest), { status: "retried" }),
+    "/offers/inputs": () => ({ texts: { [valueKey("7")]: text } }),
+    "/offers/end": (body) => (ended.resolve(body as EndsRequest), { answers: [{ status: "committed" }] }),
   };
   const routes = Object.entries(answers).map(([path, answer]) => ({
     method: "POST" as const,
@@ -269,16 +274,38 @@ test("a peer that gets another input than the offer names does not execute the t
     body: { name: "artifactBytes" as const, bytes: 1_000_000 },
     handle: async (call: Call) => Response.json(await answer(await call.json())),
   }));
-  const lying = await listen(routes, ["studio"]);
-  const { definitions } = filmAt(() => (calls += 1));
-  const peer = openPeer({ name: "studio", url: lying.url, definitions });
-  expect(await declined.promise).toMatchObject({
-    offer: "1",
-    declined: expect.stringContaining(valueKey("7")) as string,
+  const { url, close } = await listen(routes, ["studio"]);
+  return { url, ended: ended.promise, [Symbol.asyncDispose]: close };
+}
+
+test("a peer that gets another input than the offer names does not execute the task", async () => {
+  let calls = 0;
+  await using lying = await homeByHand("8");
+  await using _peer = openPeer({
+    name: "studio",
+    url: lying.url,
+    definitions: filmAt(() => (calls += 1)).definitions,
+  });
+  expect(await lying.ended).toMatchObject({
+    ends: [{ offer: "1", declined: expect.stringContaining(valueKey("7")) as string }],
   });
   expect(calls).toBe(0);
-  await peer.stop();
-  await lying.close();
+});
+
+test("a peer calls the function with the attempt, execution and idempotency key of the offer", async () => {
+  await using home = await homeByHand("7");
+  const shot = task("render", { label: "gpu" }, ({ runId, attempt, execution, idempotencyKey }, frame: number) => ({
+    ...{ runId, attempt, execution, idempotencyKey, frame },
+  }));
+  await using _peer = openPeer({ name: "studio", url: home.url, definitions: [shot] });
+  const { ends } = await home.ended;
+  expect(JSON.parse((ends[0] as { result: string }).result)).toEqual({
+    runId: "film-1",
+    attempt: 5,
+    execution: 9,
+    idempotencyKey: "made by another version",
+    frame: 7,
+  });
 });
 
 test("an input that the peer has is not fetched", async () => {
@@ -298,9 +325,9 @@ test("an input that the peer has is not fetched", async () => {
   const at = filmAt((frame) => frames.push(frame));
   await using _peer = openPeer({ name: "studio", url: home.url, definitions: at.definitions, inputs });
   await (await home.engine.start(film, 7, { id: "film-1" })).result();
-  expect(home.asked).not.toContain("/offers/input");
+  expect(home.asked).not.toContain("/offers/inputs");
   await (await home.engine.start(film, 8, { id: "film-2" })).result();
-  expect(home.asked).toContain("/offers/input");
+  expect(home.asked).toContain("/offers/inputs");
   expect(kept.get(valueKey("8"))).toBe("8");
   expect(frames).toEqual([7, 8]);
   expect(await claimIn(home.store, "film-1")).not.toBe(await claimIn(home.store, "film-2"));

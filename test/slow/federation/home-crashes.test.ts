@@ -84,3 +84,21 @@ test(
     await Promise.all([work(), work()]);
   },
 );
+
+test(
+  "processes that take the same log into one home at once do not disturb each other",
+  { timeout: 120_000 },
+  async () => {
+    for (const shards of [1, 3]) {
+      const folder = freshFolder();
+      const printed = await Promise.all(Array.from({ length: 4 }, () => ingestIn(folder, shards, 0)));
+      expect(printed).not.toContain(undefined);
+      const home = openHome(folder);
+      expect(home.stateHash()).toBe(expected);
+      expect(home.check()).toEqual([]);
+      expect(home.readLog(edge.origin, 0, 100).map(({ rec }) => rec)).toEqual(edge.texts);
+      expect(home.conflicts()).toEqual([]);
+      home.close();
+    }
+  },
+);
