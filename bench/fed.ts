@@ -349,11 +349,11 @@ class HttpPair implements AsyncDisposable {
     reader.admit(site.key.vkey);
     const peers = [{ name: "reader", tokenSha256: tokenDigest(TOKEN), pull: ["*"], push: false, grants: [] }];
     const handler = createFederationHandler(home, { peers: () => peers, own: site.origin });
-    let pair: HttpPair | undefined;
+    const watched: { pair?: HttpPair } = {};
     const counting = Object.assign(
       (request: Request) => {
-        if (pair !== undefined) pair.requests += 1;
-        if (new URL(request.url).searchParams.has("wait")) systemTimers.soon(() => pair?.onWait());
+        if (watched.pair !== undefined) watched.pair.requests += 1;
+        if (new URL(request.url).searchParams.has("wait")) systemTimers.soon(() => watched.pair?.onWait());
         return handler(request);
       },
       { close: () => handler.close() },
@@ -362,7 +362,7 @@ class HttpPair implements AsyncDisposable {
     const carrier = await openCarrier(listener.url, { ...PORTS, token: TOKEN });
     const state = SyncState.open(dir);
     const close = (): Promise<void> => listener.close();
-    pair = new HttpPair({
+    const pair = new HttpPair({
       home,
       reader,
       state,
@@ -372,6 +372,7 @@ class HttpPair implements AsyncDisposable {
       close,
       changed: () => handler.changed(),
     });
+    watched.pair = pair;
     return pair;
   }
 

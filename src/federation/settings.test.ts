@@ -47,7 +47,10 @@ describe("settings", () => {
       /peers\.hub: there is no option "tokn"; expected grants, memo/,
     ],
     [{ peers: { hub: { vkey: "hub" } } }, /peers\.hub\.vkey: "hub" is not a vkey/],
-    [{ peers: { hub: { vkey: HUB.vkey, url: "ftp://hub" } } }, /peers\.hub\.url: expected a folder, or a URL/],
+    [
+      { peers: { hub: { vkey: HUB.vkey, url: "ftp://hub" } } },
+      /peers\.hub\.url: "ftp:\/\/hub" begins with "ftp:", and no carrier has this scheme/,
+    ],
     [{ peers: { hub: { vkey: HUB.vkey, push: "yes" } } }, /peers\.hub\.push: expected an array of strings, got 'yes'/],
     [
       { peers: { hub: { vkey: HUB.vkey, grants: ["delete"] } } },
