@@ -9,6 +9,7 @@ import { parseArgs, promisify } from "node:util";
 import { backlogWorkload } from "./backlog.ts";
 import { isFederated } from "./federated.ts";
 import { fanoutWorkload } from "./fanout.ts";
+import { fedWorkload } from "./fed.ts";
 import { flowWorkload } from "./flow.ts";
 import { graphWorkload } from "./graph.ts";
 import { historyWorkload } from "./history.ts";
@@ -41,6 +42,7 @@ const WORKLOADS: readonly Workload[] = [
   backlogWorkload,
   writesWorkload,
   receiptsWorkload,
+  fedWorkload,
 ];
 
 const { values, positionals } = parseArgs({

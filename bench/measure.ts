@@ -50,7 +50,7 @@ export async function measure(
   const { peakRssMb, cpuMs } = await rig.usage();
   const after = await rig.database.position();
 
-  const { runs, steps, elapsedMs, latenciesMs, extra = {} } = measured;
+  const { runs, steps, elapsedMs, latenciesMs, extra = {}, skipped } = measured;
   const perSecond = workload.hasNoRate ? undefined : (steps / elapsedMs) * 1_000;
   const raw = workload.hasNoRate ? undefined : await measureRawLimits(rig, before, steps, workload);
   return {
@@ -76,6 +76,7 @@ export async function measure(
       rawSequentialPerSecond: round(raw.sequential),
       sequentialRatio: round(perSecond && perSecond / raw.sequential),
     }),
+    ...(skipped !== undefined && { skipped }),
     ...Object.fromEntries(Object.entries(extra).map(([name, value]) => [name, round(value)])),
   };
 }

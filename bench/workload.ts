@@ -17,6 +17,8 @@ export interface Measured {
   readonly latenciesMs: readonly number[];
   /** Figures of this workload only. */
   readonly extra?: Readonly<Record<string, number>>;
+  /** Why nothing was measured. */
+  readonly skipped?: string;
 }
 
 export interface Workload {

@@ -1,7 +1,8 @@
 // Erasure: bytes that must go for good.
 //
-// erasure.E1. The state of a cell is `erased` when one record says so, of any origin: that depends on no trust. The bytes go when the
-//   record is by an origin that put the cell, by this site, or by an origin with the grant `erase`. Otherwise a conflict names it.
+// erasure.E1. The state of a cell is `erased` when one record says so, by any origin: that depends on no trust. The bytes go when every
+//   origin that put the cell has erased it, or when the record is by this site or by an origin with the grant `erase`. Otherwise a
+//   conflict names it: an origin that puts the key of another one must not be able to erase what it did not make.
 // erasure.E2. federation.db says first that a key is erased, then the bytes go from their shard. From the first on no reader gets them
 //   and no writer brings them back; a process that was killed in between is continued by the next.
 

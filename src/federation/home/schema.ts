@@ -1,7 +1,7 @@
 // Schema: the tables of a home.
 //
 // `federation.db` has what the site knows: `origin` has a row per log, `log` its records, `checkpoint` the signed notes. `cell`,
-// `relation_end`, `link_slot`, `wanted` and `erased` are derived from them. `applied` is the history of what came in. Each shard has contents by their
+// `relation_end`, `link_slot` and `wanted` are derived from them. `erased` is what this site has erased. `applied` is the history of what came in. Each shard has contents by their
 // keys, and what is derived from contents alone: `fact` and `tag`.
 //
 // In `log`, records after the size of their origin are not visible: they wait for the rest of their checkpoint, or are quarantined.

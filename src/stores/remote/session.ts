@@ -7,7 +7,7 @@
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
 import { leastNumberAt } from "../../kernel/index.ts";
-import { isFederated } from "../rules/run-log.ts";
+import { isFederated } from "../rules/log.ts";
 import { StoreClock } from "../rules/store-clock.ts";
 import { CODEC_KEY_PREFIX, openPayloadCipher, PayloadCipher } from "../payload-cipher.ts";
 import type { OpenOptions } from "../store-source.ts";

@@ -23,7 +23,7 @@ import { applyFireDue, nextDue } from "./fire-due.ts";
 import { applyFork } from "./fork.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { rolledBackOutcome } from "./rolled-back-outcome.ts";
-import { applyRelease, applySequence } from "./run-log.ts";
+import { applyRelease, applySequence } from "./log.ts";
 import { insertMemo } from "./memo.ts";
 import { applyMessage } from "./message.ts";
 import { applyMigrate } from "./migrate.ts";

@@ -11,7 +11,7 @@
 import type { EpochMs } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
 import type { Part, Rows, RowSession } from "../rows/rows.ts";
-import { isFederated } from "./run-log.ts";
+import { isFederated } from "./log.ts";
 import { deleteRun, sweepLeftovers } from "./sweep.ts";
 import type { Tx } from "./transaction.ts";
 

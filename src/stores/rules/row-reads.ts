@@ -42,7 +42,7 @@ import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "./checkp
 import { copyRun } from "./copy-run.ts";
 import { readInputs, readReadiness } from "./flow-reads.ts";
 import { listRuns } from "./list-runs.ts";
-import { isFederated, listEnded, readLog, readLogSize, readRuns } from "./run-log.ts";
+import { isFederated, listEnded, readLog, readLogSize, readRuns } from "./log.ts";
 import { listMemos, readMemos } from "./memo.ts";
 import { listPromises } from "./promises.ts";
 import {

@@ -12,7 +12,7 @@ import { DEDUP_MS, QueueItemState, type EndedRunStatus, type RunNumber } from ".
 import type { Rows } from "../rows/rows.ts";
 import { RUN_TABLES, type RunTable } from "../rows/tables.ts";
 import { LOST_ITEM, recordLostItem, workerName } from "./attempts.ts";
-import { dropNote, noteEnd } from "./run-log.ts";
+import { dropNote, noteEnd } from "./log.ts";
 import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
 import type { Tx } from "./transaction.ts";
 

@@ -21,7 +21,7 @@ import {
   type HistoryBreak,
   type HistoryEvent,
 } from "../../kernel/index.ts";
-import { isFederated } from "../rules/run-log.ts";
+import { isFederated } from "../rules/log.ts";
 import { StoreClock } from "../rules/store-clock.ts";
 import type { Tx } from "../rules/transaction.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";

@@ -40,7 +40,7 @@ import { describe } from "./describe.ts";
 import { freeSpace } from "./free-space.ts";
 import { deleteOneRun } from "../rules/delete-run.ts";
 import { expire } from "../rules/expire.ts";
-import { noteEnded, setFederated } from "../rules/run-log.ts";
+import { noteEnded, setFederated } from "../rules/log.ts";
 import { clearMemos, openMemoKeys } from "../rules/memo.ts";
 import { prune } from "../rules/prune.ts";
 import { deleteStartKeys } from "../rules/unused-keys.ts";

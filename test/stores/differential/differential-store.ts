@@ -29,7 +29,7 @@ import {
   releaseWorker,
   renewLease,
 } from "../../../src/stores/rules/worker-leases.ts";
-import { listEnded, readLog, readLogSize, readRuns } from "../../../src/stores/rules/run-log.ts";
+import { listEnded, readLog, readLogSize, readRuns } from "../../../src/stores/rules/log.ts";
 import { readHolders } from "../../../src/stores/rules/run-holders.ts";
 import { countChildren, readQueueUse, readRunWork } from "../../../src/stores/rules/run-work.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";

@@ -1,8 +1,8 @@
-// Run log: the rows of the records of a federated store, and of the runs whose end has no record yet (kernel/log.ts).
+// Log: the rows of the records of a federated store, and of the runs whose end has no record yet (kernel/log.ts).
 //
-// run-log.F1. A note changes only under the lock of its run, as everything that belongs to a run does. So a sweep, a `sequence` and
+// rules-log.F1. A note changes only under the lock of its run, as everything that belongs to a run does. So a sweep, a `sequence` and
 //   the deletion of a run see the same notes.
-// run-log.F2. The number of a record is its primary key: of two transactions that append to a log of the same size one fails, is
+// rules-log.F2. The number of a record is its primary key: of two transactions that append to a log of the same size one fails, is
 //   repeated, and finds that the log has grown.
 
 import type { EpochMs } from "../../base/index.ts";
@@ -133,7 +133,7 @@ function isNotedUpTo(note: Part<"ended_runs", "head" | "n"> | undefined, head: n
   return note !== undefined && note.n === null && note.head <= head;
 }
 
-/** run-log.F1. What follows is read under the locks. */
+/** rules-log.F1. What follows is read under the locks. */
 function lockRuns(rows: Rows, runs: readonly RunNumber[]): void {
   for (const run of runs.toSorted((a, b) => a - b)) rows.own("runs", [run]);
   rows.barrier();
