@@ -1,4 +1,4 @@
-// A process of sequencer-postgres.test.ts: `workers`: four workers; `sequencer`: appends ends to the log until it is stopRequested to stop.
+// A process of sequencer-postgres.test.ts: `workers`: four workers; `sequencer`: appends ends to the log until it is asked to stop.
 // Says `ready`, and `stopped` with the number of ends that it has appended.
 
 import { createEngine, type Engine } from "reprise";
@@ -13,7 +13,7 @@ const [url = "", role = ""] = process.argv.slice(2);
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
 process.on("disconnect", () => process.exit(1));
-const stopRequested = new Promise<void>((resolve) => process.once("message", () => resolve()));
+const told = new Promise<void>((resolve) => process.once("message", () => resolve()));
 
 async function work(): Promise<void> {
   const engines: Engine[] = [];
@@ -22,7 +22,7 @@ async function work(): Promise<void> {
       await createEngine({ store: url, definitions: DEFINITIONS, logger: SILENT, worker: { lease: 3_000 } }),
     );
   process.send?.("ready");
-  await stopRequested;
+  await told;
   for (const engine of engines) await engine.close();
 }
 
@@ -32,7 +32,7 @@ async function sequence(): Promise<number> {
   const key = signingKeyOf(new Uint8Array(32), "edge7");
   const sequencer = new Sequencer({ store, key, ...ports });
   let isOver = false;
-  void stopRequested.then(() => (isOver = true));
+  void told.then(() => (isOver = true));
   let sequenced = (await sequencer.run()).sequenced;
   process.send?.("ready");
   while (!isOver) {
