@@ -14,13 +14,13 @@ import { DatabaseSync } from "node:sqlite";
 import { createEngine, type Client, type Definition } from "reprise";
 import { createFederation } from "reprise/federation";
 import { canonicalJson, mediaType, systemClock, systemRandom, systemTimers } from "../src/base/index.ts";
-import { openStoreOf } from "../src/engine/index.ts";
 import { openCarrier, tokenDigest, type Carrier } from "../src/federation/index.ts";
 import { openHome, type Home } from "../src/federation/home/home.ts";
+import type { Batch } from "../src/federation/home/ingest.ts";
 import { contentOf, type Content } from "../src/federation/log/content.ts";
 import { createFederationHandler } from "../src/federation/serve/federation-handler.ts";
 import { listen } from "../src/federation/serve/listener.ts";
-import { pullFrom } from "../src/federation/sync/pull.ts";
+import { pullFrom, type PulledLog } from "../src/federation/sync/pull.ts";
 import { pushTo } from "../src/federation/sync/push.ts";
 import { SyncState } from "../src/federation/sync/sync-state.ts";
 import { journalFile } from "../src/federation/sync/journal-file.ts";
@@ -89,14 +89,26 @@ function rawRows(folder: string, rows: readonly (readonly [string, Uint8Array])[
   return (rows.length / elapsedMs) * 1_000;
 }
 
-function measured(
-  count: number,
-  elapsedMs: number,
-  rawPerSecond: number,
-  extra: Record<string, number> = {},
-): Measured {
+/** Wall and CPU time of the work alone, without what prepares it. */
+interface Time {
+  readonly elapsedMs: number;
+  readonly cpuMs: number;
+}
+
+async function timed(work: () => Promise<void> | void): Promise<Time> {
+  const usage = process.cpuUsage();
+  const startedAt = performance.now();
+  await work();
+  const elapsedMs = performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(usage);
+  return { elapsedMs, cpuMs: (user + system) / 1_000 };
+}
+
+function measured(count: number, time: Time, rawPerSecond: number, extra: Record<string, number> = {}): Measured {
+  const { elapsedMs, cpuMs } = time;
   const perSecond = (count / elapsedMs) * 1_000;
-  const limits = { perSecond, rawPerSecond, ratio: perSecond / rawPerSecond };
+  const cpu = { cpuUsPerStep: (cpuMs / count) * 1_000, perCpuSecond: (count / cpuMs) * 1_000 };
+  const limits = { perSecond, rawPerSecond, ratio: perSecond / rawPerSecond, ...cpu };
   return { runs: 1, steps: count, elapsedMs, latenciesMs: [], extra: { ...limits, ...extra } };
 }
 
@@ -106,30 +118,30 @@ const STAGES: Readonly<Record<string, Stage>> = {
     const site = logOf(scaled(50_000, plan));
     using home = openHome(fresh(folder));
     home.admit(site.key.vkey);
-    const batches = [];
+    const batches: Batch[] = [];
     for (let at = 0; at < site.size; at += BATCH) batches.push(site.batchFrom(at, Math.min(at + BATCH, site.size)));
-    const startedAt = performance.now();
-    for (const batch of batches) {
-      const outcome = home.ingest(batch);
-      if (outcome.status !== "ingested") throw new Error(`The batch was ${outcome.status}.`);
-    }
-    const elapsedMs = performance.now() - startedAt;
+    const time = await timed(() => {
+      for (const batch of batches) {
+        const outcome = home.ingest(batch);
+        if (outcome.status !== "ingested") throw new Error(`The batch was ${outcome.status}.`);
+      }
+    });
     const rows = site.texts.map((text, n) => [text, site.contents.get(site.records[n]!.k!)!.bytes] as const);
-    return measured(site.size, elapsedMs, rawRows(folder, rows, BATCH));
+    return measured(site.size, time, rawRows(folder, rows, BATCH));
   },
 
   /** Journals of 1,000 entries, as leaves. */
   async journals(folder, plan) {
     const files = Array.from({ length: scaled(50, plan) }, (_, n) => journalOf(n));
     using home = openHome(fresh(folder));
-    const startedAt = performance.now();
-    for (const { root, lines } of files) {
-      const outcome = home.putJournal(root, lines);
-      if (outcome.status !== "stored") throw new Error(`The journal was refused: ${outcome.reason}`);
-    }
-    const elapsedMs = performance.now() - startedAt;
+    const time = await timed(() => {
+      for (const { root, lines } of files) {
+        const outcome = home.putJournal(root, lines);
+        if (outcome.status !== "stored") throw new Error(`The journal was refused: ${outcome.reason}`);
+      }
+    });
     const rows = files.map(({ root, lines }) => [root, lines] as const);
-    return measured(files.length * ENTRIES, elapsedMs, rawRows(folder, rows, 1) * ENTRIES);
+    return measured(files.length * ENTRIES, time, rawRows(folder, rows, 1) * ENTRIES);
   },
 
   /** Contents of 256 KB; the rate is in MB per second. */
@@ -139,11 +151,11 @@ const STAGES: Readonly<Record<string, Stage>> = {
       contentOf("application/octet-stream", systemRandom.bytes(256 * 1024)),
     );
     using home = openHome(fresh(folder));
-    const startedAt = performance.now();
-    for (let at = 0; at < count; at += 16) home.putContents(contents.slice(at, at + 16));
-    const elapsedMs = performance.now() - startedAt;
+    const time = await timed(() => {
+      for (let at = 0; at < count; at += 16) home.putContents(contents.slice(at, at + 16));
+    });
     const rows = contents.map(({ key, bytes }) => [key, bytes] as const);
-    return measured(count / 4, elapsedMs, rawRows(folder, rows, 16) / 4);
+    return measured(count / 4, time, rawRows(folder, rows, 16) / 4);
   },
 
   /** A log over NATS: pushed once, then pulled into an empty home. */
@@ -244,9 +256,10 @@ async function overCarrier(folder: string, carrier: Carrier, count: number): Pro
   const pushPerSecond = (count / (performance.now() - pushedAt)) * 1_000;
   using reader = openHome(fresh(folder));
   reader.admit(site.key.vkey);
-  const startedAt = performance.now();
-  const [log] = await pullFrom(reader, carrier);
-  const elapsedMs = performance.now() - startedAt;
+  let log: PulledLog | undefined;
+  const time = await timed(async () => {
+    [log] = await pullFrom(reader, carrier);
+  });
   if (log?.records !== count) throw new Error(`Expected ${count} records, got ${log?.records} (${log?.status}).`);
   const paths: string[] = [];
   for (let tile = 0; tile * 256 < count; tile += 1) {
@@ -256,7 +269,7 @@ async function overCarrier(folder: string, carrier: Carrier, count: number): Pro
   const rawAt = performance.now();
   for (const path of paths) await carrier.get(path);
   const rawPerSecond = (count / (performance.now() - rawAt)) * 1_000;
-  return measured(count, elapsedMs, rawPerSecond, { pushPerSecond });
+  return measured(count, time, rawPerSecond, { pushPerSecond });
 }
 
 /** A private nats-server with JetStream. */
@@ -336,11 +349,11 @@ class HttpPair implements AsyncDisposable {
     reader.admit(site.key.vkey);
     const peers = [{ name: "reader", tokenSha256: tokenDigest(TOKEN), pull: ["*"], push: false, grants: [] }];
     const handler = createFederationHandler(home, { peers: () => peers, own: site.origin });
-    let pair: HttpPair | undefined;
+    const watched: { pair?: HttpPair } = {};
     const counting = Object.assign(
       (request: Request) => {
-        if (pair !== undefined) pair.requests += 1;
-        if (new URL(request.url).searchParams.has("wait")) systemTimers.soon(() => pair?.onWait());
+        if (watched.pair !== undefined) watched.pair.requests += 1;
+        if (new URL(request.url).searchParams.has("wait")) systemTimers.soon(() => watched.pair?.onWait());
         return handler(request);
       },
       { close: () => handler.close() },
@@ -349,7 +362,7 @@ class HttpPair implements AsyncDisposable {
     const carrier = await openCarrier(listener.url, { ...PORTS, token: TOKEN });
     const state = SyncState.open(dir);
     const close = (): Promise<void> => listener.close();
-    pair = new HttpPair({
+    const pair = new HttpPair({
       home,
       reader,
       state,
@@ -359,6 +372,7 @@ class HttpPair implements AsyncDisposable {
       close,
       changed: () => handler.changed(),
     });
+    watched.pair = pair;
     return pair;
   }
 
@@ -398,47 +412,54 @@ class HttpPair implements AsyncDisposable {
 
 const ROUNDS = 4;
 
-/** The same runs on a store that records them, with the site beside the engine, and on one that does not, in turns. */
+/** The same runs on a store that notes their ends and on one that does not, in turns; then the site logs them all. */
 async function onAndOff(folder: string, runs: number, count: number): Promise<Measured> {
   const dirs = { on: fresh(folder), off: fresh(folder) };
   for (const dir of Object.values(dirs)) mkdirSync(dir);
-  await using on = await createEngine({ store: `sqlite:${dirs.on}/a.db`, definitions, logger: false });
-  await using off = await createEngine({ store: `sqlite:${dirs.off}/a.db`, definitions, logger: false });
+  const store = `sqlite:${dirs.on}/a.db`;
   await using site = await createFederation({
-    store: `sqlite:${dirs.on}/a.db`,
+    store,
     home: `${dirs.on}/home`,
     name: "bench",
+    sync: "manual",
     logger: false,
   });
   await site.setOn(true);
-  const cpu = { on: 0, off: 0 };
-  const elapsed = { on: 0, off: 0 };
+  await using on = await createEngine({ store, definitions, logger: false });
+  await using off = await createEngine({ store: `sqlite:${dirs.off}/a.db`, definitions, logger: false });
+  const total = { on: { elapsedMs: 0, cpuMs: 0 }, off: { elapsedMs: 0, cpuMs: 0 } };
   for (let round = 0; round <= ROUNDS; round += 1)
-    for (const [name, engine] of [
-      ["on", on],
-      ["off", off],
-    ] as const) {
-      const usage = process.cpuUsage();
-      const startedAt = performance.now();
-      await startRuns(engine as unknown as Client<Definition>, Math.ceil(runs / ROUNDS), count);
-      if (name === "on") await drained(on);
-      const { user, system } = process.cpuUsage(usage);
+    for (const name of round % 2 === 0 ? (["on", "off"] as const) : (["off", "on"] as const)) {
+      const engine = name === "on" ? on : off;
+      const { elapsedMs, cpuMs } = await timed(() =>
+        startRuns(engine as unknown as Client<Definition>, Math.ceil(runs / ROUNDS), count),
+      );
       // The first round warms up.
-      if (round === 0) continue;
-      cpu[name] += user + system;
-      elapsed[name] += performance.now() - startedAt;
+      if (round === 0) await site.sync();
+      else {
+        total[name].elapsedMs += elapsedMs;
+        total[name].cpuMs += cpuMs;
+      }
     }
-  const perSecond = ((runs * count) / elapsed.on) * 1_000;
-  const offPerSecond = ((runs * count) / elapsed.off) * 1_000;
-  const cpuUsPerStep = cpu.on / (runs * count);
-  const extra = {
-    perSecond,
-    offPerSecond,
-    ofOff: perSecond / offPerSecond,
-    cpuUsPerStep,
-    offCpuUsPerStep: cpu.off / (runs * count),
+  const logged = await timed(async () => void (await site.sync()));
+  const steps = runs * count;
+  const cpuUsPerStep = (total.on.cpuMs / steps) * 1_000;
+  const offCpuUsPerStep = (total.off.cpuMs / steps) * 1_000;
+  return {
+    runs,
+    steps,
+    elapsedMs: total.on.elapsedMs,
+    latenciesMs: [],
+    extra: {
+      perSecond: (steps / total.on.elapsedMs) * 1_000,
+      offPerSecond: (steps / total.off.elapsedMs) * 1_000,
+      ofOff: total.off.elapsedMs / total.on.elapsedMs,
+      cpuUsPerStep,
+      offCpuUsPerStep,
+      ofOffCpu: offCpuUsPerStep / cpuUsPerStep,
+      logCpuUsPerRun: (logged.cpuMs / runs) * 1_000,
+    },
   };
-  return { runs, steps: runs * count, elapsedMs: elapsed.on, latenciesMs: [], extra };
 }
 
 const CONCURRENT = 200;
@@ -450,12 +471,6 @@ async function startRuns(engine: Client<Definition>, runs: number, count: number
         (await engine.start(steps as never, { count, waitMs: 0 } as never)).result(),
       ),
     );
-}
-
-/** Until every run that ended is in the log. */
-async function drained(engine: unknown): Promise<void> {
-  const store = openStoreOf(engine)!;
-  while ((await store.listEnded(1)).length > 0) await new Promise<void>((resolve) => void systemTimers.set(5, resolve));
 }
 
 export const fedWorkload: Workload = {

@@ -5,7 +5,7 @@ import { Sequencer } from "../src/federation/sync/sequencer.ts";
 import { signingKeyOf } from "../src/receipts/index.ts";
 import type { AnyStore } from "./open-store.ts";
 
-/** `noted`: the ends of runs are noted only. `sequenced`: a sequencer in this process appends them to the log. */
+/** `noted`: the ends of runs are noted only. `sequenced`: a sequencer in this process appends them, for 5 % of the time. */
 export type Federated = "noted" | "sequenced";
 
 export function isFederated(text: string | undefined): text is Federated | undefined {
@@ -24,6 +24,7 @@ export async function startLogging(store: AnyStore, federated: Federated | undef
     key: signingKeyOf(new Uint8Array(32), "bench"),
     clock: systemClock,
     timers: systemTimers,
+    share: 0.05,
   });
   let isOver = false;
   const running = (async () => {

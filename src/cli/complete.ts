@@ -5,6 +5,7 @@ import type { Argument, Command, Option } from "commander";
 import { ERROR_CATALOGUE } from "../base/index.ts";
 import { hasEnded, RUN_STATUSES, type RunRecord, type Store, isTerminal, stableCommandOf } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
+import { homeOf } from "./home.ts";
 import { mirrorNames, splitName } from "./mirrors.ts";
 import { readHistory } from "../workflow/index.ts";
 import { withStoreToRead } from "./open-store.ts";
@@ -22,6 +23,7 @@ interface Candidate {
 
 const MAX_RUNS = 300;
 const MAX_SCHEDULES = 300;
+const SNAPSHOT_DIGITS = 12;
 
 export async function complete(words: readonly string[]): Promise<number> {
   const typed = words.at(-1) ?? "";
@@ -146,10 +148,18 @@ async function argumentValues(argument: Argument, place: CompletionContext): Pro
     case "target":
     case "targets":
       return runCandidates(place, (run) => isAcceptedBy(place.command, run));
+    case "peer":
+      return peerCandidates(place);
+    case "snapshot":
+    case "later":
+      return snapshotCandidates(place);
     case "mirror":
       return mirrorCandidates(place);
     case "source":
-      return mirrorNames(optionsOfHome(place)).map((name) => ({ value: name, about: "mirror" }));
+      return [
+        ...(await peerCandidates(place)),
+        ...mirrorNames(optionsOfHome(place)).map((name) => ({ value: name, about: "mirror" })),
+      ];
     case "workflow":
       return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
     case "graph":
@@ -234,6 +244,25 @@ async function runCandidates(
 
 function mirrorCandidates(place: CompletionContext): Candidate[] {
   return mirrorNames(optionsOfHome(place)).map((name) => ({ value: `${name}/`, about: "mirror" }));
+}
+
+/** Loaded here: most completions need neither. */
+async function peerCandidates(place: CompletionContext): Promise<Candidate[]> {
+  const { readSettings } = await import("../federation/index.ts");
+  try {
+    const peers = Object.entries(readSettings(homeOf(place.home)).peers ?? {});
+    return peers.map(([name, { url }]) => ({ value: name, about: url ?? "peer" }));
+  } catch {
+    return [];
+  }
+}
+
+async function snapshotCandidates(place: CompletionContext): Promise<Candidate[]> {
+  const { listSnapshotsIn } = await import("../federation/index.ts");
+  return listSnapshotsIn(homeOf(place.home)).map(({ id, at }) => ({
+    value: id.slice(0, SNAPSHOT_DIGITS),
+    about: at === undefined ? "" : new Date(at).toISOString(),
+  }));
 }
 
 function optionsOfHome({ store, home }: CompletionContext): GlobalOptions {

@@ -31,8 +31,31 @@ export interface Findings {
   readonly history: readonly HistoryEvent[];
   /** memo.M3. Steps that are declared pure and are not. */
   readonly divergent: readonly DivergentStep[];
+  /** Undefined: the ends of runs are not recorded. */
+  readonly log: LogFindings | undefined;
   /** Problems of workers, not of the data. */
   readonly problems: readonly Problem[];
+}
+
+/** The log of a federated store. */
+export interface LogFindings {
+  readonly records: number;
+  /** Ended runs without a record; counting stops at 1,000. */
+  readonly waiting: number;
+}
+
+const MAX_WAITING = 1_000;
+
+async function readLogFindings(store: Store): Promise<LogFindings | undefined> {
+  if (!(await store.isFederated())) return undefined;
+  return { records: await store.logSize(), waiting: (await store.listEnded(MAX_WAITING)).length };
+}
+
+/** A number that grows means that no process with the key of the site runs. */
+export function logLines({ log }: Findings): readonly string[] {
+  if (log === undefined || log.waiting === 0) return [];
+  const count = log.waiting === MAX_WAITING ? `${MAX_WAITING} or more runs` : pluralize(log.waiting, "run", "runs");
+  return [`${count} ended without a record in the log yet`, "next: reprise serve, or reprise push"];
 }
 
 /** A step that returned different results for one input. */
@@ -94,6 +117,7 @@ export async function readFindings(store: Store): Promise<Findings> {
     stalled: await readStalledRuns(store, workers),
     history: await store.readHistory(),
     divergent: await readDivergent(store),
+    log: await readLogFindings(store),
     problems: findExpiredLeases(workers, store.now()),
   };
 }

@@ -4,6 +4,7 @@ import { formatMs, RepriseError } from "../base/index.ts";
 import { RUN_STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/index.ts";
 import {
   divergentLines,
+  logLines,
   readFindings,
   outboxLines,
   stoppedLines,
@@ -84,6 +85,7 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
     await rows("stalled", stalledLines(findings.stalled));
     await rows("history", historyLines(findings.history));
     await rows("memo", divergentLines(findings));
+    await rows("federation", logLines(findings));
   }
   await rows("outbox", outboxLines(info, now));
   if (info.workers.length === 0) await row("workers", "none");
@@ -160,6 +162,7 @@ function doctorJson(
     stalled: findings === undefined ? null : stalledJson(findings.stalled),
     history: historyJson(findings?.history ?? []),
     divergent: findings?.divergent ?? [],
+    log: findings?.log ?? null,
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,
       run: run ?? null,

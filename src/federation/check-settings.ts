@@ -7,6 +7,7 @@
 import { inspect } from "node:util";
 import { checkOptionNames, RepriseError } from "../base/index.ts";
 import { parseVkey } from "../receipts/index.ts";
+import { carrierScheme } from "./carriers/open-carrier.ts";
 import type {
   ExecuteSettings,
   FederationSettings,
@@ -23,7 +24,6 @@ const PAYLOADS: readonly unknown[] = ["full", "hash-only", "none"];
 
 const PEER = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 const TOKEN = /^[\u0021-\u007e]{16,512}$/;
-const SCHEME = /^(?:https?|s3|nats|file):\/\//;
 const MAX_SHARDS = 256;
 const DEFAULT_SAMPLE = 0.05;
 /** In `push`: the log of this site, in every epoch. */
@@ -123,8 +123,8 @@ function checkPeer(name: string, peer: PeerSettings, what: string): Peer {
 }
 
 function checkGrant(grant: string, what: string): string {
-  if (grant === "erase" || /^work:./.test(grant)) return grant;
-  throw bad(what, '"erase" or "work:<label>"', grant);
+  if (grant === "erase") return grant;
+  throw bad(what, '"erase"', grant);
 }
 
 function checkMemo(memo: MemoTrust | undefined, what: string): Required<MemoTrust> {
@@ -202,8 +202,11 @@ function checkPeerName(name: string, what: string, peers: ReadonlySet<string>): 
 /** A folder, or the address of a carrier. */
 export function checkCarrierUrl(url: unknown, what: string): void {
   expectText(url, what);
-  if (SCHEME.test(url as string) || !/^[a-z][a-z0-9+.-]+:/i.test(url as string)) return;
-  throw bad(what, "a folder, or a URL that begins with https://, http://, s3://, nats:// or file://", url);
+  try {
+    carrierScheme(url as string);
+  } catch (cause) {
+    throw new RepriseError("BAD_CARRIER_URL", `${what}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function parseVkeyOf(vkey: string, what: string): ReturnType<typeof parseVkey> {

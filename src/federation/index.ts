@@ -131,3 +131,4 @@ export { listen, type Listener, type ListenOptions } from "./serve/listener.ts";
 export { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
 export type { Access, Call, Route } from "./serve/route.ts";
 export type { ServeLimits } from "./serve/serve-limits.ts";
+export { listSnapshotsIn } from "./site-snapshots.ts";

@@ -1,8 +1,10 @@
 // Site snapshots: the snapshots of a home, as people name them.
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { RepriseError } from "../base/index.ts";
 import type { SnapshotChange, SnapshotInfo } from "./api.ts";
-import type { Home } from "./home/home.ts";
+import { openHome, type Home } from "./home/home.ts";
 import type { Snapshot } from "./home/snapshots.ts";
 import { snapshotId } from "./log/snapshot.ts";
 
@@ -59,4 +61,15 @@ export class SiteSnapshots {
 
 function infoOf({ id, heads, closed, at }: Snapshot): SnapshotInfo {
   return { id, heads, isClosed: closed, ...(at !== undefined && { at: new Date(at) }) };
+}
+
+/** The kept snapshots of a home that exists; nothing is created, and a home that cannot be read has none. For completion. */
+export function listSnapshotsIn(dir: string): readonly Snapshot[] {
+  if (!existsSync(join(dir, "federation.db"))) return [];
+  try {
+    using home = openHome(dir);
+    return home.snapshots.list();
+  } catch {
+    return [];
+  }
 }

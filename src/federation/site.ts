@@ -282,7 +282,7 @@ export class Site implements Federation {
       return work?.routes ?? [];
     });
     const server = await serveSite(this.#parts, options, await this.#offered);
-    this.#listeners.add(server.changed);
+    this.#listeners.add(() => server.changed());
     this.onClose(() => server.close());
     return server;
   }

@@ -55,6 +55,12 @@ describe("peers", () => {
     expect((await edge("peer", "list")).stdout).toMatch(/office +office\/[0-9a-f]{16} +pull, push +yes/);
   });
 
+  test("are completed by the shell", async () => {
+    expect((await command(["complete", "--", "--home", folder.file("edge"), "push", ""])).stdout).toContain(
+      `office\t${shared}`,
+    );
+  });
+
   test("that do not exist, and vkeys that are none, are refused with what to do", async () => {
     expect(await edge("peer", "remove", "hub")).toMatchObject({
       code: 2,
@@ -78,6 +84,7 @@ describe("a run of the edge", () => {
     const settings = JSON.parse(readFileSync(file, "utf8")) as object;
     writeFileSync(file, JSON.stringify({ ...settings, publish: [{ to: ["office"], payloads: "full" }] }));
     await runPay({ "pay-2": 100 });
+    expect((await edge("doctor")).stdout).toMatch(/federation +1 run ended without a record in the log yet/);
     expect(await edge("push")).toMatchObject({ code: 0, stdout: /^pushed office: 4 records/ });
     expect(await edge("push", "office")).toMatchObject({ code: 0, stdout: "pushed office: nothing new\n" });
     const [status] = jsonLines((await edge("fed", "status", "--json")).stdout);

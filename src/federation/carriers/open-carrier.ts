@@ -8,12 +8,23 @@ import { openHttp } from "./http.ts";
 const EXAMPLES =
   'Write a folder ("/mnt/stick/history" or "file:///mnt/stick/history"), "https://host/path", "s3://bucket/prefix?region=eu-central-1" or "nats://host:4222/bucket".';
 
+type CarrierScheme = "path" | "file" | "http" | "https" | "s3" | "nats" | "nats+tls";
+const SCHEMES: ReadonlySet<string> = new Set<CarrierScheme>(["file", "http", "https", "s3", "nats", "nats+tls"]);
+
+/** What the URL of a carrier begins with. Refuses what no carrier has. */
+export function carrierScheme(url: string): CarrierScheme {
+  if (isPath(url)) return "path";
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase();
+  if (scheme === undefined) throw bad(url, "is neither a URL nor a path that begins with / or ./");
+  if (!SCHEMES.has(scheme)) throw bad(url, `begins with "${scheme}:", and no carrier has this scheme`);
+  if (!URL.canParse(url)) throw bad(url, "is not a URL");
+  return scheme as CarrierScheme;
+}
+
 /** Opens the carrier that a URL, or the path of a folder, names. */
 export async function openCarrier(url: string, options: CarrierOptions): Promise<Carrier> {
-  if (isPath(url)) return openDirectory(url, options);
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase();
-  if (scheme !== undefined && !URL.canParse(url)) throw bad(url, "is not a URL");
-  switch (scheme) {
+  switch (carrierScheme(url)) {
+    case "path":
     case "file":
       return openDirectory(url, options);
     case "http":
@@ -24,10 +35,6 @@ export async function openCarrier(url: string, options: CarrierOptions): Promise
     case "nats":
     case "nats+tls":
       return (await import("./nats.ts")).openNats(url, options);
-    case undefined:
-      throw bad(url, "is neither a URL nor a path that begins with / or ./");
-    default:
-      throw bad(url, `begins with "${scheme}:", and no carrier has this scheme`);
   }
 }
 

@@ -27,9 +27,11 @@ export function* checkHome(parts: HomeParts): Generator<HomeProblem> {
 }
 
 function* checkLog({ db, log, origins }: HomeParts, row: OriginRow): Generator<HomeProblem> {
-  const { number, id, size, root } = row;
+  const { number, id, size, root, status } = row;
   const notes = db.all("select size, root, note from checkpoint where origin = ? order by size", number);
-  const stored = Number(db.get("select max(n) as n from log where origin = ?", number)?.["n"] ?? 0);
+  const last = Number(db.get("select max(n) as n from log where origin = ?", number)?.["n"] ?? 0);
+  // What is quarantined may be signed by keys that are not those of this log any more.
+  const stored = status === "forked" ? size : last;
   const tree = LogTree.empty();
   let after = 0;
   const keys = origins.keys(row);

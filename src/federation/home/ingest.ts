@@ -100,6 +100,7 @@ export class Ingest {
     if (checkpoint.size <= row.size) {
       const at = this.#forks.compareHead(row, checkpoint, batch.from);
       if (at !== undefined) return { status: "forked", at };
+      if (batch.records.length + batch.contents.length + batch.journals.length === 0) return { status: "unchanged" };
     }
     const checked = this.#checkRecords(row, batch, checkpoint);
     const contents = checkContents(batch, this.#parts);

@@ -182,6 +182,9 @@ export class Origins {
 
   /** Keeps a checkpoint that was verified. The first note of a size is kept for ever. */
   keepCheckpoint(number: number, checkpoint: Checkpoint): void {
+    // Reading is cheaper than a lock to write, and a pull that finds nothing new comes here.
+    const known = this.#db.get("select 1 from checkpoint where origin = ? and size = ?", number, checkpoint.size);
+    if (known !== undefined) return;
     this.#db.run(
       "insert or ignore into checkpoint (origin, size, root, note, at) values (?, ?, ?, ?, ?)",
       ...([number, checkpoint.size, checkpointRoot(checkpoint).toString("hex"), checkpoint.note] as const),

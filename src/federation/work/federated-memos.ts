@@ -104,7 +104,7 @@ export class FederatedMemos implements ForeignMemos {
 
   /** federated-memos.D2 */
   #diverged(memo: string, said: readonly Said[]): void {
-    const { home, report } = this.#options;
+    const { home } = this.#options;
     const known = home.conflictsAbout(memoEnd(memo)).length > 0;
     const evidence = {
       answers: said
@@ -119,7 +119,7 @@ export class FederatedMemos implements ForeignMemos {
     home.addConflict({ kind: "divergence", cell: memoEnd(memo), evidence });
     if (known) return;
     const origins = [...new Set(said.map(({ origin }) => origin))].join(", ");
-    report(
+    this.#options.report(
       `Sites have different results of one pure step (${origins}), so no result of it is reused: the step is not pure, or a site is wrong. \`reprise fed conflicts\` shows them; a changed function needs another version in \`pure\`.`,
       { memo },
     );

@@ -261,7 +261,7 @@ export class HomeLink {
 
 interface UnpostedEnd {
   readonly end: End;
-  resolve(): void;
+  readonly resolve: () => void;
 }
 
 /** The first ends, as many as one request holds; one at least. */

@@ -28,22 +28,23 @@ function route<T>(
   name: string,
   bytes: number,
   check: (fields: Fields) => T | undefined,
-  call: (request: T, peer: string, signal: AbortSignal) => object | Promise<object>,
+  answer: (request: T, peer: string, signal: AbortSignal) => object | Promise<object>,
 ): Route {
   return {
     method: "POST",
     path: new RegExp(`^/offers/${name}$`),
     access: "peer",
     body: { name: "artifactBytes", bytes },
-    async handle({ json, peer, signal }) {
-      const body = await json();
+    async handle(call) {
+      const { peer, signal } = call;
+      const body = await call.json();
       const request = typeof body === "object" && body !== null ? check(body as Fields) : undefined;
       if (request === undefined || peer === undefined)
         throw new RepriseError(
           "RESULT_REFUSED",
           `The request to /offers/${name} has a form that this version does not know.`,
         );
-      return Response.json(await call(request, peer.name, signal), { headers: { "cache-control": "no-store" } });
+      return Response.json(await answer(request, peer.name, signal), { headers: { "cache-control": "no-store" } });
     },
   };
 }

@@ -1,24 +1,15 @@
 // What leaves a home: erased for good (T-17, the part of one site), or evicted and had again.
 
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openHome, type Home } from "../../../src/federation/home/home.ts";
 import { journalLine, leafHash, MerkleTree } from "../../../src/receipts/index.ts";
-import { freshFolder, freshHome, linkOf, sync, TestOrigin, valueOf } from "./origin.ts";
+import { freshFolder, freshHome, isOnDisk, linkOf, sync, TestOrigin, valueOf } from "./origin.ts";
 
 function journalOf(result: string): { readonly root: string; readonly lines: Uint8Array } {
   const entry = { seq: 1, type: "RunCompleted" as const, command: "", at: 5, data: JSON.stringify({ output: result }) };
   const tree = new MerkleTree();
   tree.push(leafHash(journalLine(entry)));
   return { root: tree.root(), lines: Buffer.from(`${JSON.stringify([1, entry.type, "", 5, null, entry.data])}\n`) };
-}
-
-/** Whether a text stands anywhere in the files of a home. */
-function isOnDisk(folder: string, text: string): boolean {
-  return readdirSync(folder, { recursive: true, withFileTypes: true }).some(
-    (file) => file.isFile() && readFileSync(join(file.parentPath, file.name)).includes(text),
-  );
 }
 
 test("an erasure by the origin that put a content removes the bytes, and the content never comes back", () => {

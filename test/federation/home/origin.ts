@@ -1,6 +1,6 @@
 // Homes and folders that are gone after the test, and the logs that they take.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
@@ -18,6 +18,13 @@ export function freshHome(options: HomeOptions = {}): Home {
   const home = openHome(freshFolder(), options);
   onTestFinished(() => home.close());
   return home;
+}
+
+/** Whether a text stands anywhere in the files of a home. */
+export function isOnDisk(folder: string, text: string): boolean {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).some(
+    (file) => file.isFile() && readFileSync(join(file.parentPath, file.name)).includes(text),
+  );
 }
 
 export * from "./log-writer.ts";

@@ -174,7 +174,7 @@ test("a damaged upload does not stand in the way of the next one", async () => {
   const path = `/${log.origin}/${tilePath("entries", 0, 4)}`;
   const damaged = log.records.map((text) => text.replace('"c":2', '"c":3'));
   expect((await site.put(path, encodeEntries(damaged))).status).toBe(201);
-  expect(await refusalOf(await uploadCheckpoint(site, log))).toEqual([422, "RECORD_INVALID"]);
+  expect(await refusalOf(await uploadCheckpoint(site, log))).toEqual([422, "ROOT_MISMATCH"]);
   expect((await site.put(path, encodeEntries(log.records))).status).toBe(201);
   expect((await uploadCheckpoint(site, log)).status).toBe(200);
 });

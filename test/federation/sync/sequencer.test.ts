@@ -192,9 +192,12 @@ test("runs that ended before the store was federated are adopted; a switch off a
   const open = () => createEngine({ store: `sqlite:${path}`, definitions: DEFINITIONS, logger: SILENT });
   let engine = await open();
   await runSome(engine, "old", 5);
-  const since = store.now() + 1;
-  await expect.poll(() => store.now()).toBeGreaterThanOrEqual(since);
-  await store.setFederated(true);
+  const switchOn = async (): Promise<void> => {
+    const since = store.now() + 1;
+    await expect.poll(() => store.now(), { timeout: 20_000 }).toBeGreaterThanOrEqual(since);
+    await store.setFederated(true);
+  };
+  await switchOn();
   await engine.close();
   engine = await open();
   await runSome(engine, "new", 5);
@@ -203,7 +206,7 @@ test("runs that ended before the store was federated are adopted; a switch off a
   await engine.close();
   engine = await open();
   await runSome(engine, "off", 3);
-  await store.setFederated(true);
+  await switchOn();
   expect(await sequencer(store).run()).toEqual({ sequenced: 3, found: 3 });
   const records = await readRecords(store);
   const runs = await store.readRuns((await store.readLog(0, 100)).map(({ run }) => run!));
@@ -276,6 +279,34 @@ test("a run that is kept is pinned until it is released", async () => {
     await store.write([{ write: "release", runs: [run] }]);
     expect(await store.deleteRun("order-1")).toMatchObject({ status: "deleted" });
     expect(await store.logSize()).toBe(2);
+  });
+});
+
+test("a sequencer with a share of the time pauses after each batch, as long as the batch and the share say", async () => {
+  await withSite(async ({ store, engine }) => {
+    await runSome(engine, "order", 5);
+    let now = 0;
+    const pauses: number[] = [];
+    const clock = { now: () => systemClock.now(), monotonic: () => now };
+    const timers = {
+      soon: (fn: () => void) => systemTimers.soon(fn),
+      set(ms: number, fn: () => void) {
+        pauses.push(ms);
+        systemTimers.soon(fn);
+        return () => {};
+      },
+    };
+    const slow = new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        // Each list takes ten milliseconds.
+        if (name === "listEnded") now += 10;
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    await sequencer(slow, { clock, timers, batch: 2, share: 0.25 }).run();
+    expect(pauses).toEqual([30, 30, 30]);
+    expect(await store.logSize()).toBe(5);
   });
 });
 

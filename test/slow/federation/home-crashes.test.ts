@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openHome } from "../../../src/federation/home/home.ts";
 import { foldRecords, stateHashOf } from "../../../src/federation/log/state-hash.ts";
-import { freshFolder } from "../../federation/home/origin.ts";
+import { freshFolder, isOnDisk } from "../../federation/home/origin.ts";
 import { crashOrigin, ENDS, erasedKey } from "./home-crash-log.ts";
 
 /** Runs the process. Returns what it printed; undefined: it was killed. */
@@ -41,7 +41,10 @@ function checkAfterKill(folder: string, kill: number): void {
     expect(home.stateHash(), `state after ${kill}`).toBe(stateHashOf(foldRecords(edge.records.slice(0, size))));
     expect(home.check(), `check after ${kill}`).toEqual([]);
     // Opening it has finished what was begun: nothing that is erased is here.
-    if (size >= 5) expect(home.contentState(erasedKey()), `erased after ${kill}`).toBe("erased");
+    if (size >= 5) {
+      expect(home.contentState(erasedKey()), `erased after ${kill}`).toBe("erased");
+      expect(isOnDisk(join(folder, "federation"), '"second"'), `on the disk after ${kill}`).toBe(false);
+    }
     const keys = new Set(edge.records.slice(0, size).flatMap(({ k }) => k ?? []));
     if (size >= 5) keys.delete(erasedKey());
     expect(home.hasContents(keys), `contents after ${kill}`).toEqual(keys);

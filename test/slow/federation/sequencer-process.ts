@@ -1,4 +1,4 @@
-// A process of sequencer-postgres.test.ts: `workers`: four workers; `sequencer`: appends ends to the log until it is stopRequested to stop.
+// A process of sequencer-postgres.test.ts: `workers`: four workers; `sequencer`: appends ends to the log until it is asked to stop.
 // Says `ready`, and `stopped` with the number of ends that it has appended.
 
 import { createEngine, type Engine } from "reprise";
