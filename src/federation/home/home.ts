@@ -209,7 +209,8 @@ export class Home {
     return this.#parts.erasure.isErased(key) ? "erased" : this.#parts.contents.stateOf(key);
   }
 
-  putContents(contents: readonly Content[], options: { readonly from?: string } = {}): PutOutcome {
+  /** Contents, and journals beside them, by few transactions. */
+  putContents(contents: readonly Content[], options: Partial<Omit<IncomingContents, "contents">> = {}): PutOutcome {
     return this.#put({ contents, journals: [], ...options });
   }
 

@@ -36,7 +36,7 @@ export interface PublishOptions {
 export interface PublishedRuns {
   /** Runs that got a statement. */
   readonly published: number;
-  /** Every run that was looked at and is as its record says. */
+  /** Every run that was looked at, is as its record says, and is in the home if it is wanted: its pin may be dropped. */
   readonly runs: readonly RunNumber[];
   /** Remembers the position: after everything that the caller does for these runs. */
   readonly done: () => void;
@@ -78,7 +78,8 @@ export async function publishRuns(
   const done = (): void => {
     if (rows !== from) state?.set(name, String(rows));
   };
-  return { published: publisher?.published ?? 0, runs, done };
+  const { published = 0, refused = new Set() } = publisher ?? {};
+  return { published, runs: runs.filter((run) => !refused.has(run)), done };
 }
 
 /** publish-runs.R3 */

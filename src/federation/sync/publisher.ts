@@ -7,19 +7,23 @@ import type { Content } from "../log/content.ts";
 import type { LogRecord } from "../log/record.ts";
 import { memoAnswersOf } from "../work/memo-answer.ts";
 import { appendOwn, type NewRecord } from "./own-log.ts";
-import { publishedContents, type PublishedForm } from "./published-run.ts";
+import { publishedContents, type PublishedContents, type PublishedForm } from "./published-run.ts";
 
 /** The records of a run that are to be logged. */
 interface Pending {
   readonly run: RunNumber;
-  /** In order. */
+  /** What is logged, in order. */
   readonly contents: readonly Content[];
+  readonly claim: Content;
+  readonly journal: PublishedContents["journal"];
   /** The keys of the run that are in the log. */
   readonly known: ReadonlySet<string>;
 }
 
 /** How many runs one write logs. */
 const BATCH = 200;
+/** Of journals in memory. */
+const BATCH_BYTES = 8 * 1024 * 1024;
 const PAGE = 1_000;
 
 export class Publisher {
@@ -28,10 +32,13 @@ export class Publisher {
   readonly #key: SigningKey;
   readonly #form: PublishedForm;
   #pending: Pending[] = [];
+  #bytes = 0;
   /** Rows of the log that the caller has read. */
   #read = 0;
   /** How many statements were logged. */
   published = 0;
+  /** Runs that the home does not take, because they exceed a limit. */
+  readonly refused = new Set<RunNumber>();
 
   constructor(store: Store, home: Home, key: SigningKey, form: PublishedForm) {
     this.#store = store;
@@ -50,21 +57,17 @@ export class Publisher {
       runKey,
     );
     const answers = this.#form === "full" ? await memoAnswersOf(this.#store, record, this.#key) : [];
-    this.#home.putContents([statement, claim, runRecord, ...answers]);
-    this.#home.putJournal(journal.root, journal.lines);
-    this.#pending.push({
-      run: record.run,
-      contents: [runRecord, statement, ...answers],
-      known: new Set([runKey, ...published]),
-    });
+    this.#bytes += journal.lines.length;
+    const known = new Set([runKey, ...published]);
+    this.#pending.push({ run: record.run, contents: [runRecord, statement, ...answers], claim, journal, known });
     this.#read = read;
-    if (this.#pending.length >= BATCH) await this.flush();
+    if (this.#pending.length >= BATCH || this.#bytes >= BATCH_BYTES) await this.flush();
   }
 
-  /** Logs what was added. */
+  /** Logs what was added, after its contents are in the home (take-own.T4). */
   async flush(): Promise<void> {
-    const pending = this.#pending;
-    this.#pending = [];
+    const pending = this.#putAll(this.#pending);
+    [this.#pending, this.#bytes] = [[], 0];
     if (pending.length === 0) return;
     let count = 0;
     await appendOwn(this.#store, this.#key, async ({ rows }) => {
@@ -80,6 +83,17 @@ export class Publisher {
       return { records };
     });
     this.published += count;
+  }
+
+  /** Those whose contents are in the home now. One that the home does not take does not keep the others out. */
+  #putAll(pending: readonly Pending[]): readonly Pending[] {
+    if (pending.length === 0) return [];
+    const contents = pending.flatMap((one) => [...one.contents, one.claim]);
+    const { status } = this.#home.putContents(contents, { journals: pending.map(({ journal }) => journal) });
+    if (status === "stored") return pending;
+    if (pending.length > 1) return pending.flatMap((one) => this.#putAll([one]));
+    for (const { run } of pending) this.refused.add(run);
+    return [];
   }
 
   /** What other processes have logged meanwhile. */
