@@ -349,11 +349,10 @@ class HttpPair implements AsyncDisposable {
     reader.admit(site.key.vkey);
     const peers = [{ name: "reader", tokenSha256: tokenDigest(TOKEN), pull: ["*"], push: false, grants: [] }];
     const handler = createFederationHandler(home, { peers: () => peers, own: site.origin });
-    let pair: HttpPair | undefined;
+    const listeners: ((waits: boolean) => void)[] = [];
     const counting = Object.assign(
       (request: Request) => {
-        if (pair !== undefined) pair.requests += 1;
-        if (new URL(request.url).searchParams.has("wait")) systemTimers.soon(() => pair?.onWait());
+        for (const listener of listeners) listener(new URL(request.url).searchParams.has("wait"));
         return handler(request);
       },
       { close: () => handler.close() },
@@ -362,7 +361,7 @@ class HttpPair implements AsyncDisposable {
     const carrier = await openCarrier(listener.url, { ...PORTS, token: TOKEN });
     const state = SyncState.open(dir);
     const close = (): Promise<void> => listener.close();
-    pair = new HttpPair({
+    const pair = new HttpPair({
       home,
       reader,
       state,
@@ -372,6 +371,7 @@ class HttpPair implements AsyncDisposable {
       close,
       changed: () => handler.changed(),
     });
+    listeners.push((waits) => pair.onRequest(waits));
     return pair;
   }
 
@@ -384,8 +384,9 @@ class HttpPair implements AsyncDisposable {
     return new Promise((resolve) => (this.#waiting = resolve));
   }
 
-  onWait(): void {
-    this.#waiting?.();
+  onRequest(waits: boolean): void {
+    this.requests += 1;
+    if (waits) systemTimers.soon(() => this.#waiting?.());
   }
 
   take(site: TestOrigin): void {

@@ -281,8 +281,9 @@ export class Site implements Federation {
       if (work !== undefined) this.onClose(() => work.stop());
       return work?.routes ?? [];
     });
+    this.#offered.catch(() => (this.#offered = undefined));
     const server = await serveSite(this.#parts, options, await this.#offered);
-    this.#listeners.add(server.changed);
+    this.onChange(() => server.changed());
     this.onClose(() => server.close());
     return server;
   }

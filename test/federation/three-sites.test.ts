@@ -155,11 +155,13 @@ test(
     const [home] = jsonLines((await edge.run("verify", "pay-3", "--code", CODE, "--json")).stdout);
     const [there] = jsonLines((await auditor.bare("verify", "edge/pay-3", "--code", CODE, "--json")).stdout);
     const outputOf = (line: Record<string, any> | undefined): unknown =>
-      (line?.["runs"] as { verdict: string; output: string; digest: string }[]).map(({ verdict, output, digest }) => ({
-        verdict,
-        output,
-        digest,
-      }));
+      ((line ?? {})["runs"] as { verdict: string; output: string; digest: string }[]).map(
+        ({ verdict, output, digest }) => ({
+          verdict,
+          output,
+          digest,
+        }),
+      );
     expect(outputOf(there)).toEqual(outputOf(home));
     expect(outputOf(there)).toMatchObject([{ verdict: "verified" }]);
 
