@@ -19,6 +19,7 @@ import type {
   SiteServer,
   ServeOptions,
   SyncReport,
+  TracedRelation,
 } from "./api.ts";
 import type { Carrier } from "./carriers/carrier.ts";
 import { OWN_LOG, type Peer } from "./check-settings.ts";
@@ -235,6 +236,18 @@ export class Site implements Federation {
   async bundle(run: string, { origin, from }: { origin?: string; from?: string } = {}): Promise<readonly string[]> {
     const target = from === undefined ? undefined : this.target(from);
     return bundleOf(this.#parts.home, { run, origin }, target, target && (await this.#exchange.carrier(target)));
+  }
+
+  async trace(
+    direction: "why" | "uses",
+    key: string,
+    { snapshot, ...bounds }: { depth?: number; limit?: number; snapshot?: string } = {},
+  ): Promise<{ readonly relations: readonly TracedRelation[]; readonly isCut: boolean }> {
+    const at = snapshot === undefined ? undefined : (await this.snapshots.get(snapshot)).id;
+    const way = direction === "why" ? "back" : "forward";
+    const { relations, isCut } = this.#parts.home.traverse(key, { direction: way, ...bounds }, at);
+    const traced = relations.map(({ depth, type, from, to, mark }) => ({ depth, type, from, to, origin: mark.o }));
+    return { relations: traced, isCut };
   }
 
   // ── history ──

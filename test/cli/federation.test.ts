@@ -117,6 +117,13 @@ describe("a run of the edge", () => {
     });
   });
 
+  test("is traced over what both sites have published", async () => {
+    const { code, stdout } = await office("why", "run:pay-2", "--sites", "--json");
+    expect(code).toBe(0);
+    expect(jsonLines(stdout)[0]).toMatchObject({ depth: 1, origin: /^edge\// });
+    expect(await office("why", "run:pay-2", "--snapshot", "3f")).toMatchObject({ code: 2, stderr: /is for --sites/ });
+  });
+
   test("has equal snapshots and state hashes at both sites", async () => {
     const [here] = jsonLines((await edge("snapshot", "create", "--json")).stdout);
     const [there] = jsonLines((await office("snapshot", "create", "--json")).stdout);
