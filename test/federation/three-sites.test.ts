@@ -154,16 +154,14 @@ test(
     expect(await auditor.bare("pull", "hub", "pay-3", "--as", "edge")).toMatchObject({ code: 0 });
     const [home] = jsonLines((await edge.run("verify", "pay-3", "--code", CODE, "--json")).stdout);
     const [there] = jsonLines((await auditor.bare("verify", "edge/pay-3", "--code", CODE, "--json")).stdout);
-    const outputOf = (line: Record<string, any> | undefined): unknown =>
-      ((line ?? {})["runs"] as { verdict: string; output: string; digest: string }[]).map(
-        ({ verdict, output, digest }) => ({
-          verdict,
-          output,
-          digest,
-        }),
-      );
-    expect(outputOf(there)).toEqual(outputOf(home));
-    expect(outputOf(there)).toMatchObject([{ verdict: "verified" }]);
+    const outputOf = (line: Record<string, any>): unknown =>
+      (line["runs"] as { verdict: string; output: string; digest: string }[]).map(({ verdict, output, digest }) => ({
+        verdict,
+        output,
+        digest,
+      }));
+    expect(outputOf(there!)).toEqual(outputOf(home!));
+    expect(outputOf(there!)).toMatchObject([{ verdict: "verified" }]);
 
     const bundles = root.file("bundles");
     expect(await auditor.bare("pull", "hub", "pay-1", "--out", bundles)).toMatchObject({ code: 0 });

@@ -36,7 +36,9 @@ export class CuttableProxy {
   #forward(request: IncomingMessage, response: ServerResponse): void {
     const [, peer = "", path = ""] = /^\/([^/]+)(\/.*)$/.exec(request.url ?? "") ?? [];
     if (this.#cut.has(peer)) return void request.socket.destroy();
-    const outgoing = send(`${this.target}${path}`, { method: "POST", headers: request.headers }, (answer) => {
+    // The home answers requests to its own name only.
+    const { host: _, ...headers } = request.headers;
+    const outgoing = send(`${this.target}${path}`, { method: "POST", headers }, (answer) => {
       const chunks: Buffer[] = [];
       answer.on("data", (chunk: Buffer) => chunks.push(chunk));
       answer.on("error", () => response.destroy());

@@ -13,7 +13,7 @@ const [url = "", role = ""] = process.argv.slice(2);
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
 process.on("disconnect", () => process.exit(1));
-const told = new Promise<void>((resolve) => process.once("message", () => resolve()));
+const stopRequested = new Promise<void>((resolve) => process.once("message", () => resolve()));
 
 async function work(): Promise<void> {
   const engines: Engine[] = [];
@@ -22,7 +22,7 @@ async function work(): Promise<void> {
       await createEngine({ store: url, definitions: DEFINITIONS, logger: SILENT, worker: { lease: 3_000 } }),
     );
   process.send?.("ready");
-  await told;
+  await stopRequested;
   for (const engine of engines) await engine.close();
 }
 
@@ -32,7 +32,7 @@ async function sequence(): Promise<number> {
   const key = signingKeyOf(new Uint8Array(32), "edge7");
   const sequencer = new Sequencer({ store, key, ...ports });
   let isOver = false;
-  void told.then(() => (isOver = true));
+  void stopRequested.then(() => (isOver = true));
   let sequenced = (await sequencer.run()).sequenced;
   process.send?.("ready");
   while (!isOver) {
