@@ -37,7 +37,7 @@ import { findRuns, type FoundRun, type RunFilter } from "./runs.ts";
 import { project, scan, type ScanFilter, type ScannedArtifact } from "./scan.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
-import { factKeys, isNamed } from "./named-contents.ts";
+import { factKeys, isNamed, namersOf } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
 import { relationsWith } from "./relations.ts";
 import { Visibility } from "./visibility.ts";
@@ -266,6 +266,11 @@ export class Home {
   /** Whether a visible record of the log puts this content. */
   names(origin: Origin, content: Content): boolean {
     return isNamed(this.#parts, origin, content);
+  }
+
+  /** The origins whose visible records put this content. */
+  originsOf(content: Content): Origin[] {
+    return namersOf(this.#parts, content);
   }
 
   /** The keys of the statements of one generation of a run, whichever site they are of. */

@@ -14,8 +14,8 @@ interface Pending {
   readonly run: RunNumber;
   /** In order. */
   readonly contents: readonly Content[];
-  /** The key of the run's record in the log. */
-  readonly runKey: string;
+  /** The keys of the run that are in the log. */
+  readonly known: ReadonlySet<string>;
 }
 
 /** How many runs one write logs. */
@@ -40,8 +40,8 @@ export class Publisher {
     this.#form = form;
   }
 
-  /** `runKey`: the key of its record in the log; `read`: how many rows the caller has read, and found no statement of the run in. */
-  async add(record: RunRecord, runKey: string, read: number): Promise<void> {
+  /** `runKey`: the key of its record in the log; `read`: how many rows the caller has read, and found these keys of the run in. */
+  async add(record: RunRecord, runKey: string, read: number, published: readonly string[] = []): Promise<void> {
     const { statement, claim, runRecord, journal } = await publishedContents(
       this.#store,
       record,
@@ -52,7 +52,11 @@ export class Publisher {
     const answers = this.#form === "full" ? await memoAnswersOf(this.#store, record, this.#key) : [];
     this.#home.putContents([statement, claim, runRecord, ...answers]);
     this.#home.putJournal(journal.root, journal.lines);
-    this.#pending.push({ run: record.run, contents: [runRecord, statement, ...answers], runKey });
+    this.#pending.push({
+      run: record.run,
+      contents: [runRecord, statement, ...answers],
+      known: new Set([runKey, ...published]),
+    });
     this.#read = read;
     if (this.#pending.length >= BATCH) await this.flush();
   }
@@ -66,8 +70,8 @@ export class Publisher {
     await appendOwn(this.#store, this.#key, async ({ rows }) => {
       const logged = await this.#keysAfter(this.#read, rows);
       count = 0;
-      const records = pending.flatMap(({ run, contents, runKey }) => {
-        const isLogged = (key: string): boolean => key === runKey || logged.has(`${run} ${key}`);
+      const records = pending.flatMap(({ run, contents, known }) => {
+        const isLogged = (key: string): boolean => known.has(key) || logged.has(`${run} ${key}`);
         // A run record that another key made has another nonce: the one that is given away is logged as well.
         const missing = contents.filter(({ key }) => !isLogged(key));
         if (missing.length > 0) count += 1;
