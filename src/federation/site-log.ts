@@ -95,7 +95,15 @@ export class SiteLog {
     return records;
   }
 
-  /** site-log.L2. The home each time; carriers once per process, because a store is restored while no process has it open. */
+  /** The next round compares the log with the copies on carriers again. */
+  meetAgain(): void {
+    this.#hasMet = false;
+  }
+
+  /**
+   * site-log.L2. The home each time; carriers once per process, because a store is restored while no process has it open. A carrier that
+   * could not be read then is compared when a push finds another log there.
+   */
   async #meetCopies(store: Store): Promise<void> {
     const { home } = this.#parts;
     await meetOwn(store, home, this.key);

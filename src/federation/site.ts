@@ -72,6 +72,7 @@ export class Site implements Federation {
       clock,
       timers,
       random,
+      onOtherLog: () => this.#log.meetAgain(),
     });
     this.snapshots = new SiteSnapshots(home);
     const trusted = settings.peers.filter(({ memo }) => memo.trust).map(({ origin, memo }) => [origin, memo] as const);

@@ -1,6 +1,6 @@
 // createFederation: edge, hub and auditor in one process, over folders and over HTTP.
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createEngine } from "reprise";
@@ -37,6 +37,36 @@ describe("through a folder", () => {
     expect((await reader.status()).snapshot).toBe((await sender.status()).snapshot);
     expect((await sender.status()).waiting).toBe(0);
   });
+});
+
+test("a restored site whose carrier is away at first takes its records back when it returns", async () => {
+  const [edge, office] = [new TestSite("edge"), new TestSite("office")];
+  const shared = join(freshFolder(), "shared");
+  mkdirSync(shared);
+  const peers = { office: { vkey: await office.vkey(), url: shared, push: true } };
+  const publish = [{ to: ["office"], payloads: "full" as const }];
+  const first = await edge.open({ store: edge.store, peers, publish });
+  await first.setOn(true);
+  await edge.run(double, { "d-1": 4 });
+  await first.push();
+  await first.close();
+  const backup = new TestSite("edge");
+  cpSync(edge.folder, backup.folder, { recursive: true });
+  const second = await edge.open({ store: edge.store, peers, publish });
+  await edge.run(double, { "d-2": 5 });
+  await second.push();
+  const hash = await second.snapshots.stateHash();
+  await second.close();
+
+  renameSync(shared, `${shared}.away`);
+  writeFileSync(shared, "");
+  const restored = await backup.open({ store: backup.store, peers, publish });
+  expect(await restored.push()).toMatchObject([{ pushed: 0, error: expect.anything() }]);
+  rmSync(shared);
+  renameSync(`${shared}.away`, shared);
+  await restored.push();
+  await restored.push();
+  expect(await restored.snapshots.stateHash()).toBe(hash);
 });
 
 describe("over HTTP", () => {
