@@ -124,7 +124,7 @@ export class Forks {
   #quarantine(row: OriginRow, at: number): void {
     const { db, cells, log } = this.#parts;
     const { number } = row;
-    const size = Math.min(at, row.size);
+    const size = Math.max(0, Math.min(at, row.size));
     const tree = size === row.size ? LogTree.of(row.peaks, size) : this.#treeAt(number, size);
     const clock = size === 0 ? 0 : log.clockOf(number, size)!;
     const touched = db

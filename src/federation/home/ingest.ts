@@ -248,6 +248,8 @@ export class Ingest {
 
 function openSame(checkpoint: Checkpoint, keys: KeyHistory): Checkpoint {
   const opened = keys.open(checkpoint.note);
+  if (opened.size === 0 && !checkpointRoot(opened).equals(LogTree.empty().root()))
+    throw new Refusal("CHECKPOINT_INVALID", `The checkpoint of ${opened.origin} has no records, and a root of some.`);
   if (opened.origin === checkpoint.origin && opened.size === checkpoint.size && opened.root === checkpoint.root)
     return opened;
   throw new Refusal("CHECKPOINT_INVALID", `The checkpoint of ${checkpoint.origin} is not what its note says.`);

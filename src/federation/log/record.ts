@@ -92,6 +92,16 @@ export function parseRecord(text: string, expected: ExpectedRecord): LogRecord {
   return record;
 }
 
+/** Members of a text that may be a record, before it is checked: none, if it is no object. */
+export function membersOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
+}
+
 function shapeOf(text: string, { origin, n }: ExpectedRecord): LogRecord {
   let value: unknown;
   try {

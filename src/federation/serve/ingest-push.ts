@@ -14,6 +14,7 @@ import type { Batch } from "../home/ingest.ts";
 import { parseCheckpoint, type Checkpoint } from "../log/checkpoint.ts";
 import { decodeArtifact, type Content } from "../log/content.ts";
 import { parsePack } from "../log/pack.ts";
+import { membersOf } from "../log/record.ts";
 import { decodeEntries, handoverPath, packPath, TILE_WIDTH, tilePath } from "../log/tiles.ts";
 import { checkJournalFile } from "../sync/journal-file.ts";
 import { statementFacts } from "../sync/publish.ts";
@@ -121,8 +122,11 @@ function findHandover(
   { staged, peer, checkpoint: { origin } }: PushedCheckpoint,
   record: string,
 ): Checkpoint | undefined {
-  const { n } = JSON.parse(record) as { readonly n: number };
-  const bytes = Number.isSafeInteger(n) ? staged.read({ peer, origin, path: handoverPath(n) }) : undefined;
+  const { n } = membersOf(record) as { readonly n?: number };
+  const bytes =
+    n !== undefined && Number.isSafeInteger(n) && n > 0
+      ? staged.read({ peer, origin, path: handoverPath(n) })
+      : undefined;
   return bytes === undefined ? undefined : parseCheckpoint(Buffer.from(bytes).toString("utf8"));
 }
 

@@ -106,7 +106,8 @@ export function statementFacts({ type, bytes }: Content): StatementFacts | undef
   const { root, size } = (journal ?? {}) as Partial<StatementFacts["journal"]>;
   if (typeof run !== "string" || typeof generation !== "number" || typeof chain !== "string") return undefined;
   if (typeof claim !== "string" || typeof root !== "string" || typeof size !== "number") return undefined;
-  if (typeof origin !== "string" || !Array.isArray(tags)) return undefined;
+  if (typeof origin !== "string" || !Array.isArray(tags) || !tags.every((tag) => typeof tag === "string"))
+    return undefined;
   return { run, generation, chain, claim, journal: { root, size }, tags, origin };
 }
 

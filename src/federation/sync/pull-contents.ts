@@ -13,7 +13,7 @@ import type { Home } from "../home/home.ts";
 import { decodeArtifact, type Content, type ContentHead } from "../log/content.ts";
 import type { Origin } from "../log/origin.ts";
 import { parsePackLines } from "../log/pack.ts";
-import type { LogRecord } from "../log/record.ts";
+import { membersOf } from "../log/record.ts";
 import { artifactPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
 import { FILLED_PATH, parseFilled } from "./filled.ts";
 import { checkJournalFile, hasPayloads } from "./journal-file.ts";
@@ -55,7 +55,7 @@ export class PackReader {
 
   /** The contents of these records, which are of the tile, in a log of `size`. */
   async read(tile: number, size: number, records: readonly string[]): Promise<void> {
-    const keys = new Set(records.flatMap((text) => (JSON.parse(text) as LogRecord).k ?? []));
+    const keys = new Set(records.map((text) => membersOf(text)["k"]).filter((key) => typeof key === "string"));
     if (keys.size === 0) return;
     const lines = await this.#readPack(tile, size);
     const wanted = wantedOf(lines, keys);
@@ -94,14 +94,13 @@ export class PackReader {
     if (facts === undefined || (typeof journals === "function" && !journals(facts))) return;
     const { root } = facts.journal;
     const known = this.#home.journal(root);
-    const predicate = predicateOf(statement);
     // A journal without payloads is asked for again: a rule may give more by now. A blind one never has more.
-    if (known !== undefined && (predicate.blind === true || hasPayloads(known))) return;
+    if (known !== undefined && (hasPayloads(known) || predicateOf(statement).blind === true)) return;
     if (this.journals.some((one) => one.root === root)) return;
     const path = `${this.#origin}/${journalPath(root)}`;
     const file = await this.#carrier.get(path, { maxBytes: MAX_JOURNAL_BYTES });
     if (file === undefined || file === "unchanged") return;
-    checkJournalFile(file.bytes, predicate);
+    checkJournalFile(file.bytes, predicateOf(statement));
     if (known !== undefined && !hasPayloads(file.bytes)) return;
     this.journals.push({ root, lines: file.bytes });
     this.bytes += file.bytes.length;

@@ -15,7 +15,7 @@ import type { OriginState } from "../home/origins.ts";
 import { parseCheckpoint, type Checkpoint } from "../log/checkpoint.ts";
 import { batchLength, type KeyHistory } from "../log/key-history.ts";
 import { nextEpoch, type Origin } from "../log/origin.ts";
-import type { LogRecord } from "../log/record.ts";
+import { membersOf, type LogRecord } from "../log/record.ts";
 import { CHECKPOINT_PATH, decodeEntries, handoverPath, TILE_WIDTH, tilePath } from "../log/tiles.ts";
 import { followEvidence, meetFork } from "./meet-fork.ts";
 import { fillContents, PackReader, type Wanted } from "./pull-contents.ts";
@@ -191,7 +191,7 @@ class LogReader {
     for (let from = after; from < size;) {
       const records = await this.#readTile(from, size, size);
       if (records === undefined) return undefined;
-      const ops = records.map((text) => JSON.parse(text) as LogRecord);
+      const ops = records.map((text) => membersOf(text) as Pick<LogRecord, "op">);
       const length = batchLength(ops);
       if (ops[length - 1]?.op === "key") return from + length;
       from += records.length;

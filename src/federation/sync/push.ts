@@ -8,6 +8,7 @@
 //   reported: `meet-own.ts` deals with it.
 // push.U5. A rule that was added later fills up: when the rules for the reader change, the packs of older tiles are written again, and
 //   `filled` says which. A reader that misses contents reads it.
+// push.U6. A carrier whose head of one log is not signed as it must be stops the push of that log; it is reported after the others.
 
 import { canonicalJson, RepriseError, sha256Hex } from "../../base/index.ts";
 import type { Carrier, Etag } from "../carriers/carrier.ts";
@@ -51,6 +52,9 @@ export interface PushedLog {
   readonly files: number;
 }
 
+/** What the head of a log on a carrier may be refused with. */
+const WRONG_HEAD: ReadonlySet<string> = new Set(["CHECKPOINT_INVALID", "NOT_ADMITTED"]);
+
 /** How often a push begins again because another one was first. */
 const ATTEMPTS = 8;
 
@@ -58,8 +62,16 @@ const ATTEMPTS = 8;
 export async function pushTo(home: Home, carrier: Carrier, options: PushOptions): Promise<readonly PushedLog[]> {
   const { origins = ["*"] } = options;
   const pushed: PushedLog[] = [];
+  let wrong: RepriseError | undefined;
   for (const state of home.origins())
-    if (fitsAny(origins, state.id)) pushed.push(await pushLog(home, carrier, state, options));
+    try {
+      if (fitsAny(origins, state.id)) pushed.push(await pushLog(home, carrier, state, options));
+    } catch (error) {
+      // push.U6
+      if (!(error instanceof RepriseError) || !WRONG_HEAD.has(error.code)) throw error;
+      wrong ??= error;
+    }
+  if (wrong !== undefined) throw wrong;
   return pushed;
 }
 
