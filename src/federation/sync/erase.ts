@@ -89,16 +89,20 @@ async function descendants(store: Store, id: string): Promise<readonly string[]>
 
 const PAGE = 500;
 
-/** In every epoch of the log of this site. */
+/** Of every generation, every end and every epoch of the log: a run that was retried has a statement and a journal of each end. */
 function keysOfRun(home: Home, run: string, { withReceipts }: EraseRunOptions): readonly string[] {
   const found = ownOrigins(home).flatMap((origin) => home.findRuns({ origin, run }));
-  return found.flatMap(({ statement, record }) => {
-    const content = statement === undefined ? undefined : home.content(statement);
-    const facts = content && statementFacts(content);
-    const receipts = withReceipts === true ? [record, ...(statement === undefined ? [] : [statement])] : [];
-    if (facts === undefined) return receipts;
-    return [facts.journal.root, ...receipts, ...(withReceipts === true ? [facts.claim] : [])];
-  });
+  const generations = new Set(found.map(({ generation }) => generation));
+  const journals = [...generations].flatMap((generation) =>
+    home.statements(run, generation).flatMap((key) => {
+      const content = home.content(key);
+      const facts = content && statementFacts(content);
+      const isOwn = content !== undefined && ownOrigins(home).some((origin) => home.names(origin, content));
+      if (facts === undefined || !isOwn) return [];
+      return [facts.journal.root, ...(withReceipts === true ? [key, facts.claim] : [])];
+    }),
+  );
+  return withReceipts === true ? [...journals, ...found.map(({ record }) => record)] : journals;
 }
 
 /** The results of pure steps that these runs executed. */

@@ -39,6 +39,20 @@ describe("through a folder", () => {
   });
 });
 
+test("a process that runs while another one rotates the key goes on with the new one", async () => {
+  const edge = new TestSite("edge");
+  const running = await edge.open({ store: edge.store });
+  await running.setOn(true);
+  await edge.run(double, { "d-1": 4 });
+  await running.head();
+  const other = await edge.open({ store: edge.store });
+  await other.rotateKey();
+  await edge.run(double, { "d-2": 5 });
+  const head = await running.head();
+  expect(head).toBe(await other.head());
+  expect(head.split("\n")[1]).toBe("3");
+});
+
 test("a restored site whose carrier is away at first takes its records back when it returns", async () => {
   const [edge, office] = [new TestSite("edge"), new TestSite("office")];
   const shared = join(freshFolder(), "shared");

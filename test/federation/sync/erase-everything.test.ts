@@ -1,12 +1,12 @@
 // Erasing a run takes every value of it away: results of pure steps, and what an earlier epoch of the log published.
 
 import { expect, test } from "vitest";
-import { workflow } from "reprise";
+import { createEngine, workflow } from "reprise";
 import { systemClock, systemTimers } from "../../../src/base/index.ts";
 import { eraseRun } from "../../../src/federation/sync/erase.ts";
 import { statementFacts } from "../../../src/federation/sync/publish.ts";
 import { Sequencer } from "../../../src/federation/sync/sequencer.ts";
-import { everythingIn, folderCarrier, secret, Site } from "./site.ts";
+import { everythingIn, filesIn, folderCarrier, secret, Site } from "./site.ts";
 
 const RULES = [{ to: ["*"], payloads: "full" as const }];
 
@@ -64,4 +64,35 @@ test("a run that an earlier epoch of the log published is erased here and at pee
     expect(home.conflicts({ kind: "erase", state: "open" })).toEqual([]);
   }
   expect(everythingIn(carrier.folder)).not.toContain("PIN-1234");
+});
+
+test("the journals of every end of a run that was retried are erased", async () => {
+  let isBroken = true;
+  const flaky = workflow("vault.flaky", async (ctx, pin: string) =>
+    ctx.run("open", { pin }, () => {
+      if (isBroken) throw new Error("stuck");
+      return `opened ${pin}`;
+    }),
+  );
+  const edge = new Site("edge", { rules: RULES, definitions: [flaky] });
+  await edge.run(flaky, { "v-1": "PIN-1234" });
+  await edge.take();
+  isBroken = false;
+  await using engine = await createEngine({ store: `sqlite:${edge.file}`, definitions: [flaky], logger: false });
+  const run = engine.get(flaky, "v-1");
+  await run.retry();
+  expect(await run.result()).toBe("opened PIN-1234");
+  await edge.take();
+  const carrier = await folderCarrier();
+  await edge.push(carrier, "hub");
+  const hub = new Site("hub").admit(edge);
+  await hub.pull(carrier, { journals: "all" });
+  expect([...filesIn(carrier.folder).keys()].filter((path) => path.includes("/journal/"))).toHaveLength(2);
+
+  expect((await eraseRun(await edge.store(), edge.home, edge.key, "v-1")).cells).toHaveLength(2);
+  await edge.take();
+  await edge.push(carrier, "hub");
+  await hub.pull(carrier, { journals: "all" });
+  expect(everythingIn(carrier.folder)).not.toContain("PIN-1234");
+  expect(hub.home.stateHash()).toBe(edge.home.stateHash());
 });
