@@ -56,12 +56,12 @@ export const FEDERATION_ERRORS = {
   NOT_ADMITTED: {
     family: "federation",
     summary: "No key that this site admits signed the checkpoint of a log, or a request has no token that allows it.",
-    next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`. Its operator prints the vkey with `reprise key`.",
+    next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`, with `--token -` if it asks for a token. Its operator prints the vkey with `reprise key`, and makes a token with `reprise peer add <name> --key <vkey> --new-token`.",
   },
   NOT_PUBLISHED: {
     family: "federation",
     summary: "A site does not have what was requested, or does not publish it to this peer.",
-    next: "Ask the operator of that site for a rule in `publish` of its federation settings. `reprise fed status` lists what a peer publishes.",
+    next: "Ask the operator of that site for a rule in `publish` of its federation settings. `reprise fed status` counts the contents that are missing here.",
   },
   OUTDATED_CURSOR: {
     family: "federation",
