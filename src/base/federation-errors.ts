@@ -56,12 +56,12 @@ export const FEDERATION_ERRORS = {
   NOT_ADMITTED: {
     family: "federation",
     summary: "No key that this site admits signed the checkpoint of a log, or a request has no token that allows it.",
-    next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`. Its operator prints the vkey with `reprise key`.",
+    next: "If you trust that site: `reprise peer add <name> <url> --key <vkey>`, with `--token -` if it asks for a token. Its operator prints the vkey with `reprise key`, and makes a token with `reprise peer add <name> --key <vkey> --new-token`.",
   },
   NOT_PUBLISHED: {
     family: "federation",
     summary: "A site does not have what was requested, or does not publish it to this peer.",
-    next: "Ask the operator of that site for a rule in `publish` of its federation settings. `reprise fed status` lists what a peer publishes.",
+    next: "Ask the operator of that site for a rule in `publish` of its federation settings. `reprise fed status` counts the contents that are missing here.",
   },
   OUTDATED_CURSOR: {
     family: "federation",
@@ -69,16 +69,15 @@ export const FEDERATION_ERRORS = {
       "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
     next: "Push again: `reprise push <peer>` reads the head of the other site and sends what follows it.",
   },
-  RECORD_INVALID: {
-    family: "federation",
-    summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
-    next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
-  },
-
   PEER_UNREACHABLE: {
     family: "federation",
     summary: "A peer asked another site for work, or returned a result, and got no answer.",
     next: "Check the address of the other site and that `reprise serve` runs there. The peer repeats the request.",
+  },
+  RECORD_INVALID: {
+    family: "federation",
+    summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
+    next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
   },
   RESULTS_DIVERGED: {
     family: "federation",

@@ -13,6 +13,20 @@ export class CommandError extends RepriseError {
   }
 }
 
+/** Does the work. An error of one of the codes gets the command that helps here, in place of the catalogue's general advice. */
+export async function suggest<T>(next: Partial<Record<ErrorCode, string>>, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const command = error instanceof RepriseError ? next[error.code] : undefined;
+    if (command === undefined || !(error instanceof RepriseError) || error instanceof CommandError) throw error;
+    throw new CommandError(error.code, error.message, command, {
+      cause: error,
+      ...(error.details && { details: error.details }),
+    });
+  }
+}
+
 /** Fills the ids and codes that are known, and the store, into the advice of the error catalogue. */
 export function nextFor(advice: string, run: string | undefined, code: string): string {
   const filled = advice.replaceAll("<details.code>", code);

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { ConflictInfo, FederationStatus } from "../federation/index.ts";
 import { RepriseError, toBytes, type Size } from "../base/index.ts";
+import { suggest } from "./command-error.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { withFederation } from "./open-federation.ts";
@@ -34,7 +35,7 @@ export function switchFederation(to: "on" | "off", options: FedOptions): Promise
 
 export function head(options: GlobalOptions): Promise<number> {
   return withFederation(options, { store: "optional" }, async (site) => {
-    const note = await site.head();
+    const note = await suggest({ USAGE: "reprise fed on" }, site.head());
     if (options.json) {
       const [origin, size, root] = note.split("\n");
       await printJson({ origin, size: Number(size), root, note });
@@ -74,15 +75,19 @@ async function printStatus(now: FederationStatus): Promise<void> {
   if (isOn !== undefined) await line("recording", isOn ? "on" : "off; `reprise fed on` starts it");
   if (waiting > 0) await line("waiting", `${pluralize(waiting, "run has", "runs have")} no record yet`);
   await line("snapshot", snapshot);
-  if (missing > 0) await line("missing", pluralize(missing, "content", "contents"));
+  if (missing > 0)
+    await line(
+      "missing",
+      `${pluralize(missing, "content", "contents")} of the logs, not published to this site or not pulled`,
+    );
   if (count > 0) await line("conflicts", paint("red", `${count}; \`reprise fed conflicts\` shows the evidence`));
   if (origins.length > 0) {
     await print("");
     const table = new Table([
-      { title: "log", minWidth: 20, clipsMiddle: true },
-      { title: "of" },
-      { title: "records", right: true },
-      { title: "status" },
+      { title: "LOG", minWidth: 20, clipsMiddle: true },
+      { title: "OF" },
+      { title: "RECORDS", right: true },
+      { title: "STATUS" },
     ]);
     for (const text of table.render(origins.map((one) => [one.origin, one.peer ?? "", String(one.size), one.status])))
       await print(text);
@@ -90,10 +95,10 @@ async function printStatus(now: FederationStatus): Promise<void> {
   if (peers.length > 0) {
     await print("");
     const table = new Table([
-      { title: "peer" },
-      { title: "pulled" },
-      { title: "pushed" },
-      { title: "problem", minWidth: 16 },
+      { title: "PEER" },
+      { title: "PULLED" },
+      { title: "PUSHED" },
+      { title: "PROBLEM", minWidth: 16 },
     ]);
     const rows = peers.map((peer) => [
       peer.name,
@@ -128,7 +133,7 @@ export function resolve(conflict: string, options: ResolveOptions): Promise<numb
   if (!Number.isSafeInteger(id))
     throw new RepriseError("USAGE", `fed resolve: expected the number of a conflict, got ${plain(conflict)}.`);
   return withFederation(options, OPTIONAL, async (site) => {
-    const resolved = await site.resolve(id, options.as);
+    const resolved = await suggest({ USAGE: "reprise fed conflicts --all" }, site.resolve(id, options.as));
     if (options.json) await printJson(resolved);
     else await print(`${paint("green", "resolved")} ${id}: ${plain(resolved.subject)}`);
     return EXIT.ok;

@@ -1,6 +1,7 @@
 // reprise archive and erase: history that outlives the store, and history that must not.
 
 import { formatMs, toMs } from "../base/index.ts";
+import { suggest } from "./command-error.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { confirm } from "./confirm.ts";
@@ -63,11 +64,13 @@ export async function erase(what: string, options: EraseOptions): Promise<number
     return EXIT.problem;
   }
   return withFederation(options, { store: KEY.test(what) ? "optional" : "required" }, async (site) => {
-    const { cells, runs } = await site.erase(what, { reason, all });
+    const { cells, runs } = await suggest({ RUN_NOT_FOUND: "reprise list" }, site.erase(what, { reason, all }));
     if (options.json) await printJson({ what, cells, runs, reason });
     else {
       await print(
-        `${paint("green", "erased")} ${pluralize(cells.length, "content", "contents")}; the records of the log stay`,
+        cells.length === 0 && runs === 0
+          ? "Nothing to erase: it was erased before."
+          : `${paint("green", "erased")} ${pluralize(cells.length, "content", "contents")}${runs === 0 ? "" : `, deleted ${pluralize(runs, "run", "runs")} of the store`}; the records of the log stay`,
       );
       remark(`  ${paint("dim", "next:")} reprise push`);
     }

@@ -1,5 +1,6 @@
 // reprise peer: the sites in federation.json. Nothing is sent; the next push, pull or serve uses the change.
 
+import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { RepriseError, systemRandom } from "../base/index.ts";
 import {
@@ -33,11 +34,15 @@ const TOKEN_BYTES = 32;
 
 export async function addPeer(name: string, url: string | undefined, options: PeerAddOptions): Promise<number> {
   const home = homeOf(options);
-  const { token: before } = readSettings(home).peers?.[name] ?? {};
-  const token = (await tokenOf(options)) ?? before;
+  const vkey = options.key.trim();
+  const known = readSettings(home).peers?.[name];
+  // What is known of a peer stays unless it is given; of another key, nothing does.
+  const before = known?.vkey === vkey ? known : undefined;
+  const token = await tokenOf(options);
   const peer: PeerSettings = {
-    ...(url !== undefined && { url }),
-    vkey: options.key.trim(),
+    ...before,
+    ...(url !== undefined && { url: isFolder(url) ? resolve(url) : url }),
+    vkey,
     ...(token !== undefined && { token }),
     ...(options.pull !== undefined && { pull: options.pull }),
     ...(options.push === true && { push: true }),
@@ -48,13 +53,25 @@ export async function addPeer(name: string, url: string | undefined, options: Pe
   writePeer(home, name, peer);
   const [origin = ""] = peer.vkey.split("+");
   if (options.json)
-    await printJson({ name, origin, url: url ?? null, file: settingsFile(home), ...(options.newToken && { token }) });
+    await printJson({
+      name,
+      origin,
+      url: peer.url ?? null,
+      file: settingsFile(home),
+      ...(options.newToken && { token }),
+    });
   else {
-    await print(`${paint("green", "added")} ${plain(name)}, ${origin}, in ${plain(settingsFile(home))}`);
+    await print(`${paint("green", known === undefined ? "added" : "changed")} ${plain(name)}, ${origin}`);
+    remark(`  ${paint("dim", "file:")} ${plain(settingsFile(home))}`);
     if (options.newToken === true) await print(`${paint("dim", "token")}  ${token}`);
     remark(`  ${paint("dim", "next:")} ${nextOf(name, peer)}`);
   }
   return EXIT.ok;
+}
+
+/** A path, which commands in other folders must find as well. */
+function isFolder(url: string): boolean {
+  return !/^[a-z][a-z\d+.-]*:/i.test(url);
 }
 
 function nextOf(name: string, { url, push }: PeerSettings): string {
@@ -101,11 +118,11 @@ export async function listPeers(options: GlobalOptions): Promise<number> {
     return EXIT.ok;
   }
   const table = new Table([
-    { title: "peer" },
-    { title: "origin", minWidth: 16, clipsMiddle: true },
-    { title: "direction" },
-    { title: "token", dropOrder: 1 },
-    { title: "url", minWidth: 12, clipsMiddle: true },
+    { title: "PEER" },
+    { title: "ORIGIN", minWidth: 16, clipsMiddle: true },
+    { title: "DIRECTION" },
+    { title: "TOKEN", dropOrder: 1 },
+    { title: "URL", minWidth: 12, clipsMiddle: true },
   ]);
   const rows = peers.map(([name, { vkey, token, url, push, pull }]) => [
     name,

@@ -10,11 +10,13 @@ import { checkBundleWithLog, readSettings, type Federation } from "../federation
 import type { BundleInput, BundleReport } from "../receipts/index.ts";
 import type { CopiedRun, PutOutcome } from "../stores/maintenance/index.ts";
 import { copyOfBundle } from "./bundle-copy.ts";
+import { suggest } from "./command-error.ts";
 import { EXIT } from "./exit-codes.ts";
 import { homeOf } from "./home.ts";
 import { admittedKeys } from "./keys.ts";
 import { checkMirrorName } from "./mirrors.ts";
 import { startProgress, withFederation } from "./open-federation.ts";
+import { shellWord } from "./next-command.ts";
 import { paint, print, printJson, remark } from "./output.ts";
 import { report, withMirror, type PullOptions } from "./pull.ts";
 import { reportSync } from "./push.ts";
@@ -35,7 +37,7 @@ export async function pullSite(source: string, ids: readonly string[], options: 
     if (selected === undefined || reports.some(({ error }) => error !== undefined)) {
       const code = await reportSync(reports, "pulled", options);
       if (selected === undefined && code === EXIT.ok && !options.json)
-        remark(`  ${paint("dim", "next:")} reprise pull ${plain(source)} <run>, or reprise fed status`);
+        remark(`  ${paint("dim", "next:")} reprise pull ${plain(shellWord(source))} --last 20`);
       return code;
     }
     return options.out === undefined
@@ -64,7 +66,7 @@ async function pullRuns(
 ): Promise<number> {
   const outcomes = new Map<string, PutOutcome[]>();
   for (const id of ids) {
-    const lines = await site.bundle(id, { from: source });
+    const lines = await suggest(notFound(source), site.bundle(id, { from: source }));
     const { copies, origin } = await checkedCopies(id, lines, options);
     const name = checkMirrorName(options.as ?? mirrorNameOf(origin, options));
     const put = await withMirror(name, options, async (mirror) => {
@@ -84,6 +86,8 @@ async function pullRuns(
   for (const [name, put] of outcomes) await report("pulled", name, put, options);
   return EXIT.ok;
 }
+
+const notFound = (source: string) => ({ RUN_NOT_FOUND: `reprise pull ${shellWord(source)} --last 20` });
 
 /** pull-site.P2 */
 function mirrorNameOf(origin: string, options: PullOptions): string {
@@ -134,7 +138,7 @@ async function writeBundles(
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   let entries = 0;
   for (const id of ids) {
-    const lines = await site.bundle(id, { from: source });
+    const lines = await suggest(notFound(source), site.bundle(id, { from: source }));
     const file = join(folder, `${encodeURIComponent(id)}.jsonl`);
     writeFileSync(file, lines.map((line) => `${line}\n`).join(""), { mode: 0o600 });
     entries += lines.length;

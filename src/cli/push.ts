@@ -1,6 +1,6 @@
 // reprise push: sends records and published contents to peers or to a carrier.
 
-import { readSettings, type SyncReport } from "../federation/index.ts";
+import { readSettings, settingsFile, type SyncReport } from "../federation/index.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { homeOf } from "./home.ts";
@@ -20,9 +20,24 @@ export async function push(peer: string | undefined, options: PushOptions): Prom
       .push(peer, { onProgress: (...step) => progress.at(...step) })
       .finally(() => progress.end());
     if (reports.length === 0 && !options.json)
-      remark("No peer has `push`. Name one, or set it: `reprise peer add <name> <url> --key <vkey> --push`.");
-    return reportSync(reports, "pushed", options);
+      remark("No peer has `push`. Set it: `reprise peer add <name> <url> --key <vkey> --push`.");
+    const code = await reportSync(reports, "pushed", options);
+    if (!options.json) warnUnpublished(reports, options);
+    return code;
   });
+}
+
+/** Nothing is published by default. The first push of a new site says so. */
+function warnUnpublished(reports: readonly SyncReport[], options: PushOptions): void {
+  const home = homeOf(options);
+  const { peers = {}, publish = [] } = readSettings(home);
+  for (const { peer, error } of reports) {
+    const reader = Object.hasOwn(peers, peer) ? peer : "*";
+    if (error !== undefined || publish.some(({ to }) => to.includes("*") || to.includes(reader))) continue;
+    remark(`${plain(peer)} gets the log and no contents: no rule in \`publish\` is for it. Add one to`);
+    remark(`${plain(settingsFile(home))}:`);
+    remark(`  "publish": [{ "to": [${JSON.stringify(reader)}], "payloads": "hash-only" }]`);
+  }
 }
 
 /** A URL or a path, and not the name of a peer. */

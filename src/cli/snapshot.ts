@@ -1,6 +1,7 @@
 // reprise snapshot: what this site knew at a moment.
 
 import type { SnapshotInfo } from "../federation/index.ts";
+import { suggest } from "./command-error.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { withFederation } from "./open-federation.ts";
@@ -12,13 +13,16 @@ export type SnapshotOptions = GlobalOptions;
 
 const OPTIONAL = { store: "optional" } as const;
 const SHOWN_DIGITS = 16;
+const LIST = { USAGE: "reprise snapshot list" } as const;
 
 export function createSnapshot(options: SnapshotOptions): Promise<number> {
   return withFederation(options, OPTIONAL, async ({ snapshots }) => show(await snapshots.create(), snapshots, options));
 }
 
 export function showSnapshot(id: string, options: SnapshotOptions): Promise<number> {
-  return withFederation(options, OPTIONAL, async ({ snapshots }) => show(await snapshots.get(id), snapshots, options));
+  return withFederation(options, OPTIONAL, async ({ snapshots }) =>
+    show(await suggest(LIST, snapshots.get(id)), snapshots, options),
+  );
 }
 
 async function show(
@@ -54,10 +58,10 @@ export function listSnapshots(options: SnapshotOptions): Promise<number> {
     else if (list.length === 0) await print("No snapshots. `reprise snapshot create` takes one.");
     else {
       const table = new Table([
-        { title: "snapshot" },
-        { title: "taken" },
-        { title: "logs", right: true },
-        { title: "records", right: true },
+        { title: "SNAPSHOT" },
+        { title: "TAKEN" },
+        { title: "LOGS", right: true },
+        { title: "RECORDS", right: true },
       ]);
       const rows = list.map(({ id, at, heads }) => [
         id.slice(0, SHOWN_DIGITS),
@@ -71,15 +75,27 @@ export function listSnapshots(options: SnapshotOptions): Promise<number> {
   });
 }
 
+/** `+`: visible now and not before. A cell is shown by its first digits; --json has all of them. */
+function changeText(cell: string, was: string | undefined, is: string | undefined): string {
+  const [[before, winner], [after, other]] = [stateOf(was), stateOf(is)];
+  const sign = after !== "visible" ? paint("red", "-") : before === "visible" ? "~" : paint("green", "+");
+  const change = before === after && winner !== other ? `${before}, by another record` : `${before} → ${after}`;
+  return `${sign} ${cell.slice(0, "a:".length + SHOWN_DIGITS)}…  ${change}`;
+}
+
+/** The word for the state, and the record that decided it. */
+function stateOf(state: string | undefined): readonly [state: string, winner: string | undefined] {
+  const [word = "absent", winner] = state?.split(" ") ?? [];
+  return [word, winner];
+}
+
 export function diffSnapshots(before: string, after: string | undefined, options: SnapshotOptions): Promise<number> {
   return withFederation(options, OPTIONAL, async ({ snapshots }) => {
-    const changes = await snapshots.diff(before, after);
+    const changes = await suggest(LIST, snapshots.diff(before, after));
     for (const { cell, before: was, after: is } of changes)
       await (options.json
         ? printJson({ cell, before: was ?? null, after: is ?? null })
-        : print(
-            `${paint(is === "visible" ? "green" : "red", is === "visible" ? "+" : "-")} ${cell}  ${was ?? "absent"} → ${is ?? "absent"}`,
-          ));
+        : print(changeText(cell, was, is)));
     if (changes.length === 0 && !options.json) await print("No difference.");
     return changes.length === 0 ? EXIT.ok : EXIT.problem;
   });

@@ -1,6 +1,6 @@
 // What createFederation returns: one site, its logs and its peers.
 
-import type { Duration, PayloadCodec } from "../base/index.ts";
+import type { Duration, PayloadCodec, RepriseError } from "../base/index.ts";
 import type { ForeignMemos } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, LogLevel } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
@@ -74,7 +74,7 @@ export interface SyncReport {
   /** Contents and journals that came. */
   readonly contents: number;
   /** Why the exchange with this peer failed; the exchange with others continues. */
-  readonly error?: Error;
+  readonly error?: RepriseError;
 }
 
 /** Options of `push` and `pull`. */

@@ -55,9 +55,15 @@ export class PeerExchange {
     this.#parts = parts;
   }
 
-  /** How the exchange with a peer went since this process started. */
+  /** How the exchange with a peer went: when, in any process of this site; what went wrong, in this one. */
   note(name: string): Note {
-    return this.#notes.get(name) ?? {};
+    const { state } = this.#parts;
+    const [pulledAt, pushedAt] = [state.get(`pulledAt ${name}`), state.get(`pushedAt ${name}`)];
+    return {
+      ...(pulledAt !== undefined && { pulledAt: new Date(pulledAt) }),
+      ...(pushedAt !== undefined && { pushedAt: new Date(pushedAt) }),
+      ...this.#notes.get(name),
+    };
   }
 
   async push(target: Target, options: ExchangeOptions = {}): Promise<SyncReport> {
@@ -81,7 +87,7 @@ export class PeerExchange {
       peer: target.name,
       pulled: 0,
       pushed: sum(logs, "records"),
-      contents: sum(logs, "files"),
+      contents: sum(logs, "contents"),
       ...(error && { error }),
     };
   }
@@ -132,6 +138,7 @@ export class PeerExchange {
     try {
       const result = await work();
       note[moment] = new Date(this.#parts.clock.now());
+      this.#parts.state.set(`${moment} ${name}`, note[moment].toISOString());
       delete note.error;
       return result;
     } catch (error) {

@@ -17,12 +17,16 @@ const DEFAULT_PORT = 7420;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|localhost|::1)$/;
 
 /** Starts the server. `routes`: those of work. */
+const MAX_PORT = 65_535;
+
 export async function serveSite(
   parts: SiteParts,
   options: ServeOptions,
   routes: readonly Route[],
 ): Promise<SiteServer & { changed(): void }> {
   const { host = "127.0.0.1", port = DEFAULT_PORT, tls, insecure = false } = options;
+  if (!Number.isInteger(port) || port < 0 || port > MAX_PORT)
+    throw new RepriseError("BAD_OPTIONS", `serve: port: expected 0 (any free port) to ${MAX_PORT}, got ${port}.`);
   // site-server.V2
   if (!LOOPBACK.test(host) && tls === undefined && !insecure)
     throw new RepriseError(

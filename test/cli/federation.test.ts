@@ -55,6 +55,16 @@ describe("peers", () => {
     expect((await edge("peer", "list")).stdout).toMatch(/office +office\/[0-9a-f]{16} +pull, push +yes/);
   });
 
+  test("keep what is known of them when they are added again, and folders are found from anywhere", async () => {
+    const key = await vkeyOf("office");
+    expect(await edge("peer", "add", "office", "../shared", "--key", key, "--pull", "*")).toMatchObject({
+      code: 0,
+      stdout: /^changed office, office\//,
+    });
+    const { stdout } = await edge("peer", "list", "--json");
+    expect(jsonLines(stdout)).toMatchObject([{ url: shared, push: true, pull: ["*"], hasToken: true }]);
+  });
+
   test("are completed by the shell", async () => {
     expect((await command(["complete", "--", "--home", folder.file("edge"), "push", ""])).stdout).toContain(
       `office\t${shared}`,
@@ -74,6 +84,13 @@ describe("peers", () => {
   });
 });
 
+test("A port that does not exist is refused as an option.", async () => {
+  expect(await office("serve", "--port", "80000")).toMatchObject({
+    code: 2,
+    stderr: /expected 0 .* to 65535, got 80000/,
+  });
+});
+
 describe("a run of the edge", () => {
   test("is recorded once federation is on, and pushed as its rules say", async () => {
     expect(await edge("fed", "on")).toMatchObject({
@@ -85,11 +102,21 @@ describe("a run of the edge", () => {
     writeFileSync(file, JSON.stringify({ ...settings, publish: [{ to: ["office"], payloads: "full" }] }));
     await runPay({ "pay-2": 100 });
     expect((await edge("doctor")).stdout).toMatch(/federation +1 run ended without a record in the log yet/);
-    expect(await edge("push")).toMatchObject({ code: 0, stdout: /^pushed office: 4 records/ });
+    expect(await edge("push")).toMatchObject({ code: 0, stdout: /^pushed office: 4 records, 8 contents\n/ });
     expect(await edge("push", "office")).toMatchObject({ code: 0, stdout: "pushed office: nothing new\n" });
     const [status] = jsonLines((await edge("fed", "status", "--json")).stdout);
+    expect(status).toMatchObject({ peers: [{ name: "office", pushedAt: /^20/ }] });
     expect(status).toMatchObject({ isOn: true, waiting: 0, conflicts: 0, origins: [{ peer: "self", size: 4 }, {}] });
     expect((await edge("head")).stdout).toMatch(/^edge\/[0-9a-f]{16}\n4\n\S{44}\n\n— edge\//);
+  });
+
+  test("is not published to a carrier that no rule is for, and push says so", async () => {
+    mkdirSync(folder.file("bare"));
+    expect(await edge("push", folder.file("bare"))).toMatchObject({
+      code: 0,
+      stdout: /: 4 records, 0 contents\n$/,
+      stderr: /gets the log and no contents: no rule in `publish` is for it/,
+    });
   });
 
   test("reaches the office, which shows, replays and verifies it as at home", async () => {
@@ -155,9 +182,19 @@ describe("history", () => {
     expect((await edge("show", "edge/pay-1")).stdout.replaceAll("edge/pay-1", "pay-1")).toBe(before.stdout);
   });
 
-  test("is erased at every site", async () => {
+  test("is compared with a snapshot: what is new is visible", async () => {
+    const [before] = jsonLines((await edge("snapshot", "create", "--json")).stdout);
     await runPay({ "pay-3": 77 });
     await edge("push");
+    const { code, stdout } = await edge("snapshot", "diff", String(before!["id"]).slice(0, 8));
+    expect({ code, lines: stdout.trimEnd().split("\n") }).toEqual({
+      code: 1,
+      lines: Array.from({ length: 2 }, () => expect.stringMatching(/^\+ a:[0-9a-f]{16}… {2}absent → visible$/)),
+    });
+    expect(await edge("snapshot", "show", "none")).toMatchObject({ code: 2, stderr: /next: reprise snapshot list/ });
+  });
+
+  test("is erased at every site", async () => {
     await office("pull", "edge");
     expect(await edge("erase", "pay-3", "--reason", "request of the customer")).toMatchObject({
       code: 2,

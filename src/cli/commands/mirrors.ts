@@ -14,13 +14,16 @@ export function addMirrorCommands(program: Command): void {
 
   program
     .command("pull")
-    .description("Copy runs of another store into a mirror, to read and replay them here")
-    .argument("<source>", "store URL, or the name of a mirror whose store is known")
-    .argument("[runs...]", "ids of runs (default: the newest ones)")
+    .description("Copy runs of another store or site into a mirror, to read and replay them here")
+    .argument(
+      "<source>",
+      "store URL, or the name of a mirror whose store is known; of another site, the name of the peer or the URL of a carrier",
+    )
+    .argument("[runs...]", "ids of runs (default: the newest ones; of a site, only its log and what it publishes)")
     .option("--last <count>", "without ids: how many runs, newest first (default: 200)", positiveNumber)
     .option("--definition <name>", "without ids: only runs of this definition")
     .option("--family", "copy the children of the runs, too, and their children")
-    .option("--as <name>", "name of the mirror (default: the name of the database)")
+    .option("--as <name>", "name of the mirror (default: the name of the database or peer)")
     .option("--moved", "the store of the mirror is at another address now, or this is its replica")
     .option("--out <folder>", "write a bundle per run into this folder, signed by you, and no mirror")
     .addHelpText(
@@ -30,6 +33,8 @@ export function addMirrorCommands(program: Command): void {
         "pull prod order-8 --family",
         "pull prod --last 50 --definition order",
         "pull prod --last 20 --out test/runs",
+        "pull hub order-7",
+        "pull s3://history/shop order-7",
       ),
     )
     .addHelpText("after", helpNotes(NOTES))

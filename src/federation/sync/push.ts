@@ -50,6 +50,8 @@ export interface PushedLog {
   readonly records: number;
   /** How many files were written. */
   readonly files: number;
+  /** How many contents and journals the reader did not have before. */
+  readonly contents: number;
 }
 
 /** What the head of a log on a carrier may be refused with. */
@@ -78,11 +80,12 @@ export async function pushTo(home: Home, carrier: Carrier, options: PushOptions)
 async function pushLog(home: Home, carrier: Carrier, state: OriginState, options: PushOptions): Promise<PushedLog> {
   const { id: origin } = state;
   const local = home.checkpoint(origin);
-  const outcome = (status: PushedLog["status"], records = 0, files = 0): PushedLog => ({
+  const outcome = (status: PushedLog["status"], records = 0, files = 0, contents = 0): PushedLog => ({
     origin,
     status,
     records,
     files,
+    contents,
   });
   if (local === undefined || local.size === 0) return outcome("empty");
   const writer = new LogWriter(home, carrier, origin, options);
@@ -95,7 +98,7 @@ async function pushLog(home: Home, carrier: Carrier, state: OriginState, options
     const before = there?.size ?? 0;
     if (before === local.size) {
       await writer.fill(before);
-      return outcome(writer.files === 0 ? "unchanged" : "pushed", 0, writer.files);
+      return outcome(writer.files === 0 ? "unchanged" : "pushed", 0, writer.files, writer.sent.size);
     }
     // push.U3
     if (state.status === "forked") return outcome("forked");
@@ -103,7 +106,7 @@ async function pushLog(home: Home, carrier: Carrier, state: OriginState, options
     await writer.fill(before);
     const bytes = Buffer.from(local.note);
     const put = await putOf(carrier)(`${origin}/${CHECKPOINT_PATH}`, bytes, { match: there?.etag ?? null });
-    if (put !== "refused") return outcome("pushed", local.size - before, writer.files + 1);
+    if (put !== "refused") return outcome("pushed", local.size - before, writer.files + 1, writer.sent.size);
   }
   throw new RepriseError(
     "LIMIT_EXCEEDED",
@@ -143,6 +146,8 @@ class LogWriter {
   readonly #options: PushOptions;
   readonly #publication: Publication;
   files = 0;
+  /** The keys of contents, and the paths of journals, that are new at the carrier. */
+  readonly sent = new Set<string>();
 
   constructor(home: Home, carrier: Carrier, origin: Origin, options: PushOptions) {
     this.#home = home;
@@ -228,14 +233,21 @@ class LogWriter {
       if (content.bytes.length > MAX_PACKED_BYTES) await this.#put(artifactPath(content.key), encodeArtifact(content));
       if (recent.has(content.key)) await this.#writeJournal(content);
     }
-    if (contents.length > 0) await this.#put(packPath(tile, upTo - from), Buffer.from(packText(contents)));
+    const isNew =
+      contents.length > 0 && (await this.#put(packPath(tile, upTo - from), Buffer.from(packText(contents))));
+    if (isNew) {
+      const fresh = after <= from ? contents : this.#publication.contentsOf(this.#origin, [...recent]);
+      for (const { key } of fresh) this.sent.add(key);
+    }
     return this.files > before;
   }
 
   async #writeJournal(content: Content): Promise<void> {
     const facts = statementFacts(content);
     const journal = facts === undefined ? undefined : this.#publication.journalOf(this.#origin, facts);
-    if (facts !== undefined && journal !== undefined) await this.#put(journalPath(facts.journal.root), journal);
+    if (facts === undefined || journal === undefined) return;
+    const path = journalPath(facts.journal.root);
+    if (await this.#put(path, journal)) this.sent.add(path);
   }
 
   /** key-history.H2. The notes in which a key hands over to the next one. */
@@ -247,9 +259,11 @@ class LogWriter {
     }
   }
 
-  async #put(path: string, bytes: Uint8Array): Promise<void> {
+  async #put(path: string, bytes: Uint8Array): Promise<boolean> {
     this.#options.signal?.throwIfAborted();
-    if (await putFile(this.#carrier, `${this.#origin}/${path}`, bytes)) this.files += 1;
+    const isNew = await putFile(this.#carrier, `${this.#origin}/${path}`, bytes);
+    if (isNew) this.files += 1;
+    return isNew;
   }
 }
 
