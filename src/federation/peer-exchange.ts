@@ -68,13 +68,14 @@ export class PeerExchange {
     const { home, state, rules, own } = this.#parts;
     const logs = await this.#noted(target, "pushedAt", async () => {
       const carrier = await this.carrier(target);
-      const { signal } = options;
+      const { signal, onProgress } = options;
       const given = {
         reader: target.reader,
         rules,
         own,
         state,
         origins: this.#pushed(target),
+        onProgress,
         ...(signal && { signal }),
       };
       return pushTo(home, carrier, given);
@@ -96,7 +97,7 @@ export class PeerExchange {
 
   async pull(target: Target, options: ExchangeOptions & PullWait = {}): Promise<SyncReport> {
     const { home, state } = this.#parts;
-    const { signal, waitMs, fill = true } = options;
+    const { signal, onProgress, waitMs, fill = true } = options;
     const logs = await this.#noted(target, "pulledAt", async () => {
       const carrier = await this.carrier(target);
       return pullFrom(home, carrier, {
@@ -105,6 +106,7 @@ export class PeerExchange {
         state,
         fill,
         journals: "all",
+        onProgress,
         ...(waitMs !== undefined && { waitMs }),
         ...(signal && { signal }),
       });
