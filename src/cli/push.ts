@@ -27,7 +27,7 @@ export async function push(peer: string | undefined, options: PushOptions): Prom
   });
 }
 
-/** Nothing is published by default, which whoever pushes for the first time does not know. */
+/** Nothing is published by default, which the operator who pushes for the first time may not know. */
 function warnUnpublished(reports: readonly SyncReport[], options: PushOptions): void {
   const home = homeOf(options);
   const { peers = {}, publish = [] } = readSettings(home);
