@@ -349,11 +349,10 @@ class HttpPair implements AsyncDisposable {
     reader.admit(site.key.vkey);
     const peers = [{ name: "reader", tokenSha256: tokenDigest(TOKEN), pull: ["*"], push: false, grants: [] }];
     const handler = createFederationHandler(home, { peers: () => peers, own: site.origin });
-    const watched: { pair?: HttpPair } = {};
+    const listeners: ((waits: boolean) => void)[] = [];
     const counting = Object.assign(
       (request: Request) => {
-        if (watched.pair !== undefined) watched.pair.requests += 1;
-        if (new URL(request.url).searchParams.has("wait")) systemTimers.soon(() => watched.pair?.onWait());
+        for (const listener of listeners) listener(new URL(request.url).searchParams.has("wait"));
         return handler(request);
       },
       { close: () => handler.close() },
@@ -372,7 +371,7 @@ class HttpPair implements AsyncDisposable {
       close,
       changed: () => handler.changed(),
     });
-    watched.pair = pair;
+    listeners.push((waits) => pair.onRequest(waits));
     return pair;
   }
 
@@ -385,8 +384,9 @@ class HttpPair implements AsyncDisposable {
     return new Promise((resolve) => (this.#waiting = resolve));
   }
 
-  onWait(): void {
-    this.#waiting?.();
+  onRequest(waits: boolean): void {
+    this.requests += 1;
+    if (waits) systemTimers.soon(() => this.#waiting?.());
   }
 
   take(site: TestOrigin): void {

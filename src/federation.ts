@@ -25,5 +25,6 @@ export {
   type SnapshotChange,
   type SnapshotInfo,
   type SyncReport,
+  type TracedRelation,
   type WorkTargets,
 } from "./federation/index.ts";

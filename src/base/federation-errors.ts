@@ -69,16 +69,15 @@ export const FEDERATION_ERRORS = {
       "A push does not begin where the log of the other site ends: another push was first, or a file is missing.",
     next: "Push again: `reprise push <peer>` reads the head of the other site and sends what follows it.",
   },
-  RECORD_INVALID: {
-    family: "federation",
-    summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
-    next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
-  },
-
   PEER_UNREACHABLE: {
     family: "federation",
     summary: "A peer asked another site for work, or returned a result, and got no answer.",
     next: "Check the address of the other site and that `reprise serve` runs there. The peer repeats the request.",
+  },
+  RECORD_INVALID: {
+    family: "federation",
+    summary: "A record of a log breaks a rule: its text, its number, its clock, its origin or its size.",
+    next: "Nothing after that record is taken. Report it to the operator of that site; `reprise fed status` shows where the log stopped.",
   },
   RESULTS_DIVERGED: {
     family: "federation",

@@ -27,6 +27,9 @@ import { Table } from "./table.ts";
 export interface ProvenanceOptions extends GlobalOptions {
   /** A run of the family to search. */
   readonly run?: string;
+  /** Search the home instead of the store. */
+  readonly sites?: boolean;
+  readonly snapshot?: string;
   readonly depth?: number;
   readonly limit: number;
 }
@@ -43,6 +46,9 @@ export async function trace(what: "why" | "uses", key: string, options: Provenan
       `Expected the key of a value or a claim (64 hexadecimal digits) or run:<id>, got ${key.slice(0, 80)}. The keys of a run are in the answer for the run itself.`,
       `reprise ${what} ${looksLikeKey(key) ? "run:<id>" : shellWord(`${RUN}${key}`)} --json`,
     );
+  if (options.snapshot !== undefined && options.sites !== true)
+    throw new RepriseError("USAGE", `${what}: --snapshot is for --sites: a store has no snapshots.`);
+  if (options.sites === true) return (await import("./trace-sites.ts")).traceSites(what, key, options);
   const run = options.run ?? (key.startsWith(RUN) ? key.slice(RUN.length) : undefined);
   if (run === undefined)
     throw new CommandError(

@@ -27,7 +27,7 @@ export async function push(peer: string | undefined, options: PushOptions): Prom
   });
 }
 
-/** Nothing is published by default, which the operator who pushes for the first time may not know. */
+/** Nothing is published by default. The first push of a new site says so. */
 function warnUnpublished(reports: readonly SyncReport[], options: PushOptions): void {
   const home = homeOf(options);
   const { peers = {}, publish = [] } = readSettings(home);

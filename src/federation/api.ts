@@ -168,6 +168,17 @@ export interface FederatedRun {
   readonly tags: readonly string[];
 }
 
+/** A relation between keys, runs and origins that a site has published. */
+export interface TracedRelation {
+  /** Distance from the start, from 1. */
+  readonly depth: number;
+  readonly type: string;
+  readonly from: readonly string[];
+  readonly to: readonly string[];
+  /** The site that says so. */
+  readonly origin: string;
+}
+
 /** What `archive` put on the carrier. */
 export interface ArchiveReport {
   readonly carrier: string;
@@ -211,6 +222,12 @@ export interface Federation<Peer extends string = string> extends AsyncDisposabl
   runs(filter?: RunsFilter): Promise<readonly FederatedRun[]>;
   /** The lines of a bundle of a run that is here, with proofs that the log of its site has it; all generations. `from`: a peer or carrier that may have what is missing. */
   bundle(run: string, options?: { origin?: string; from?: Peer | (string & {}) }): Promise<readonly string[]>;
+  /** What led to a key or `run:<id>` (`"why"`), or what followed (`"uses"`), over the runs and links of all sites, nearest first. */
+  trace(
+    direction: "why" | "uses",
+    key: string,
+    options?: { depth?: number; limit?: number; snapshot?: string },
+  ): Promise<{ readonly relations: readonly TracedRelation[]; readonly isCut: boolean }>;
   /** Answers other sites over HTTP. */
   serve(options?: ServeOptions): Promise<SiteServer>;
   /** The signed head of this site's log: three lines and a signature. */

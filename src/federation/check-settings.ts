@@ -123,8 +123,8 @@ function checkPeer(name: string, peer: PeerSettings, what: string): Peer {
 }
 
 function checkGrant(grant: string, what: string): string {
-  if (grant === "erase" || /^work:./.test(grant)) return grant;
-  throw bad(what, '"erase" or "work:<label>"', grant);
+  if (grant === "erase") return grant;
+  throw bad(what, '"erase"', grant);
 }
 
 function checkMemo(memo: MemoTrust | undefined, what: string): Required<MemoTrust> {

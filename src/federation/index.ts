@@ -120,6 +120,7 @@ export type {
   SnapshotChange,
   SnapshotInfo,
   SyncReport,
+  TracedRelation,
 } from "./api.ts";
 export { createFederation, openFederation } from "./federation.ts";
 export {

@@ -6,7 +6,8 @@
 // key-file.K3. A rotated key keeps the origin of the first one: in its line the vkey of the first one stands in place of the name. Other
 //   sites know this one by that vkey.
 // key-file.K4. A rotation writes the next key into `<home>/key.next` before the log names it, and renames that file afterwards. A
-//   process that finds the log naming the key of `key.next` finishes the rename, so the private half is never lost.
+//   process that finds the log naming the key of `key.next` finishes the rename, so the private half is never lost. The bytes of a key
+//   are on the disk before its file has its name.
 
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -75,7 +76,12 @@ export function findNextKey(home: string): SiteKey | undefined {
 
 /** key-file.K4. The log names the key of `key.next`: it signs from now on. */
 export function finishRotation(home: string): void {
-  renameSync(nextFile(home), keyFile(home));
+  try {
+    renameSync(nextFile(home), keyFile(home));
+  } catch (error) {
+    // Another process was faster.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
 }
 
 export function keyFile(home: string): string {
@@ -99,7 +105,11 @@ function create(file: string, name: string, seed: Uint8Array): boolean {
   parseKey(`${name}:${Buffer.from(seed).toString("base64")}`, file);
   const temporary = `${file}.${systemRandom.token()}`;
   try {
-    writeFileSync(temporary, `${name}:${Buffer.from(seed).toString("base64")}\n`, { flag: "wx", mode: 0o600 });
+    writeFileSync(temporary, `${name}:${Buffer.from(seed).toString("base64")}\n`, {
+      flag: "wx",
+      mode: 0o600,
+      flush: true,
+    });
     linkSync(temporary, file);
     return true;
   } catch (error) {

@@ -26,6 +26,8 @@ export interface PeerExchangeParts {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
+  /** A carrier has a log of this site that the one here does not extend. */
+  readonly onOtherLog: () => void;
 }
 
 /** Where files are exchanged: a peer, or a carrier at a bare URL. */
@@ -80,6 +82,7 @@ export class PeerExchange {
       };
       return pushTo(home, carrier, given);
     });
+    if (logs.some((log) => this.#isOtherLog(log))) this.#parts.onOtherLog();
     const error = this.#firstProblem(target, logs.map(pushProblem));
     return {
       peer: target.name,
@@ -88,6 +91,10 @@ export class PeerExchange {
       contents: sum(logs, "contents"),
       ...(error && { error }),
     };
+  }
+
+  #isOtherLog({ origin, status }: PushedLog): boolean {
+    return (status === "behind" || status === "forked") && firstEpoch(origin) === firstEpoch(this.#parts.own);
   }
 
   #pushed({ push }: Target): readonly string[] {

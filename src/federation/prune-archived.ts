@@ -9,6 +9,7 @@ import type { EpochMs } from "../base/index.ts";
 import type { RunRecord, Store } from "../kernel/index.ts";
 import type { Home } from "./home/home.ts";
 import { firstEpoch } from "./log/origin.ts";
+import { statementFacts } from "./sync/publish.ts";
 import type { PushedLog } from "./sync/push.ts";
 import type { SyncState } from "./sync/sync-state.ts";
 
@@ -62,7 +63,10 @@ function isArchived(home: Home, own: string, { id, generation, head }: RunRecord
   return home.findRuns({ run: id }).some(({ origin, statement, generation: of }) => {
     if (firstEpoch(origin) !== firstEpoch(own) || of !== generation || statement === undefined) return false;
     const put = home.findPut(origin, statement);
-    return head > 0 && put !== undefined && put.n <= (sizes[origin] ?? 0);
+    const content = home.content(statement);
+    // A run that was retried has more entries than the statement of its end before.
+    const isOfThisEnd = content !== undefined && statementFacts(content)?.journal.size === head;
+    return isOfThisEnd && put !== undefined && put.n <= (sizes[origin] ?? 0);
   });
 }
 

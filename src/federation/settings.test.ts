@@ -52,10 +52,7 @@ describe("settings", () => {
       /peers\.hub\.url: "ftp:\/\/hub" begins with "ftp:", and no carrier has this scheme/,
     ],
     [{ peers: { hub: { vkey: HUB.vkey, push: "yes" } } }, /peers\.hub\.push: expected an array of strings, got 'yes'/],
-    [
-      { peers: { hub: { vkey: HUB.vkey, grants: ["delete"] } } },
-      /peers\.hub\.grants: expected "erase" or "work:<label>"/,
-    ],
+    [{ peers: { hub: { vkey: HUB.vkey, grants: ["delete"] } } }, /peers\.hub\.grants: expected "erase", got 'delete'/],
     [
       { peers: { hub: { vkey: HUB.vkey, memo: { trust: true, sample: 2 } } } },
       /memo\.sample: expected a number from 0 to 1/,

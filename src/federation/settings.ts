@@ -38,7 +38,7 @@ export interface PeerSettings {
   pull?: readonly string[];
   /** True: send the log of this site to the peer. A list: the logs of these origins; `*` stands for any characters. Default: false. */
   push?: boolean | readonly string[];
-  /** What the peer may do here: `"erase"` contents of other origins, `"work:<label>"` execute tasks with a label. */
+  /** What the peer may do here: `"erase"` contents of other origins. `work` names the peers that may execute tasks. */
   grants?: readonly string[];
   /** Default: results of the peer are not reused. */
   memo?: MemoTrust;

@@ -4,6 +4,7 @@
 // site-log.L2. A round compares the log with the copies that others have before it signs anything (meet-own.N3), then sequences the runs
 //   that ended, then publishes and copies the log into the home.
 // site-log.L3. A rotation that was cut off is finished before the next round: `key.next` is in force if the log names it (key-file.K4).
+//   A rotation by another process is followed: a round begins with the key that the file has.
 
 import { RepriseError, type Clock, type Timers } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
@@ -15,7 +16,7 @@ import { archiveTo } from "./sync/archive.ts";
 import type { SigningKey } from "../receipts/index.ts";
 import type { CheckedSettings } from "./check-settings.ts";
 import type { Home } from "./home/home.ts";
-import { findNextKey, finishRotation, KEY_VARIABLE, nextKey, type SiteKey } from "./key-file.ts";
+import { findKeyIn, findNextKey, finishRotation, KEY_VARIABLE, nextKey, type SiteKey } from "./key-file.ts";
 import { meetOwn } from "./sync/meet-own.ts";
 import { readOwnEnd, seenIn } from "./sync/own-log.ts";
 import { rotateKey } from "./sync/rotate-key.ts";
@@ -95,7 +96,15 @@ export class SiteLog {
     return records;
   }
 
-  /** site-log.L2. The home each time; carriers once per process, because a store is restored while no process has it open. */
+  /** The next round compares the log with the copies on carriers again. */
+  meetAgain(): void {
+    this.#hasMet = false;
+  }
+
+  /**
+   * site-log.L2. The home each time; carriers once per process, because a store is restored while no process has it open. A carrier that
+   * could not be read then is compared when a push finds another log there.
+   */
   async #meetCopies(store: Store): Promise<void> {
     const { home } = this.#parts;
     await meetOwn(store, home, this.key);
@@ -199,12 +208,21 @@ export class SiteLog {
   /** site-log.L3 */
   async #finishRotation(store: Store): Promise<void> {
     const { dir, home, isKeyInFile } = this.#parts;
-    const next = isKeyInFile ? findNextKey(dir) : undefined;
-    if (next === undefined) return;
+    if (!isKeyInFile) return;
+    const next = findNextKey(dir);
+    if (next === undefined) return this.#readKey();
     const { origin } = await readOwnEnd(store, this.key);
     await copyLog(store, home, this.key, { stopAtKey: true });
     const isNamed = home.keys(origin).terms.some(({ key }) => key.vkey === next.key.forOrigin(origin).vkey);
     if (isNamed) this.#use(next);
+  }
+
+  /** Another process may have rotated the key since this one read it. */
+  #readKey(): void {
+    const now = findKeyIn(this.#parts.dir);
+    if (now === undefined || now.vkey !== this.#own.vkey || now.key.vkey === this.key.vkey) return;
+    this.#own = now;
+    this.#sequencer = undefined;
   }
 
   #use(next: SiteKey): void {

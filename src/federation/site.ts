@@ -19,6 +19,7 @@ import type {
   SiteServer,
   ServeOptions,
   SyncReport,
+  TracedRelation,
 } from "./api.ts";
 import type { Carrier } from "./carriers/carrier.ts";
 import { OWN_LOG, type Peer } from "./check-settings.ts";
@@ -71,6 +72,7 @@ export class Site implements Federation {
       clock,
       timers,
       random,
+      onOtherLog: () => this.#log.meetAgain(),
     });
     this.snapshots = new SiteSnapshots(home);
     const trusted = settings.peers.filter(({ memo }) => memo.trust).map(({ origin, memo }) => [origin, memo] as const);
@@ -237,6 +239,18 @@ export class Site implements Federation {
     return bundleOf(this.#parts.home, { run, origin }, target, target && (await this.#exchange.carrier(target)));
   }
 
+  async trace(
+    direction: "why" | "uses",
+    key: string,
+    { snapshot, ...bounds }: { depth?: number; limit?: number; snapshot?: string } = {},
+  ): Promise<{ readonly relations: readonly TracedRelation[]; readonly isCut: boolean }> {
+    const at = snapshot === undefined ? undefined : (await this.snapshots.get(snapshot)).id;
+    const way = direction === "why" ? "back" : "forward";
+    const { relations, isCut } = this.#parts.home.traverse(key, { direction: way, ...bounds }, at);
+    const traced = relations.map(({ depth, type, from, to, mark }) => ({ depth, type, from, to, origin: mark.o }));
+    return { relations: traced, isCut };
+  }
+
   // ── history ──
 
   async archive(carrier = this.#parts.settings.archive, options: ExchangeOptions = {}): Promise<ArchiveReport> {
@@ -281,8 +295,9 @@ export class Site implements Federation {
       if (work !== undefined) this.onClose(() => work.stop());
       return work?.routes ?? [];
     });
+    this.#offered.catch(() => (this.#offered = undefined));
     const server = await serveSite(this.#parts, options, await this.#offered);
-    this.#listeners.add(() => server.changed());
+    this.onChange(() => server.changed());
     this.onClose(() => server.close());
     return server;
   }

@@ -144,6 +144,15 @@ describe("a run of the edge", () => {
     });
   });
 
+  test("is traced over what both sites have published", async () => {
+    const { code, stdout } = await office("uses", "run:pay-2", "--sites", "--json");
+    expect(code).toBe(0);
+    expect(jsonLines(stdout).map(({ depth, type }) => `${depth} ${type}`)).toEqual(
+      expect.arrayContaining(["1 claimed", "1 journaled", "2 generated"]),
+    );
+    expect(await office("why", "run:pay-2", "--snapshot", "3f")).toMatchObject({ code: 2, stderr: /is for --sites/ });
+  });
+
   test("has equal snapshots and state hashes at both sites", async () => {
     const [here] = jsonLines((await edge("snapshot", "create", "--json")).stdout);
     const [there] = jsonLines((await office("snapshot", "create", "--json")).stdout);

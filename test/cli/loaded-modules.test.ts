@@ -32,12 +32,12 @@ async function loadedBy(args: readonly string[], exitCode = 0): Promise<Loaded> 
 const importing = (name: string): Promise<Loaded> =>
   loadedBy(["--input-type=module", "-e", `await import(${JSON.stringify(name)})`]);
 
-/** Without the modules that parse a URL: an invalid URL is refused immediately. */
+/** Without the modules that parse a URL, as an invalid URL is refused immediately, and without the table of SQLite's codes. */
 const inStores = ({ own }: Loaded): readonly string[] =>
   own.filter((path) => path.startsWith("src/stores/") && !ADDRESSES.test(path));
 
 const ADDRESSES =
-  /\/(?:index|source|store-source|store-url|address|thread-store|remote\/(?:hosts|tls|url-options|backend))\.ts$/;
+  /\/(?:index|source|store-source|store-url|address|thread-store|sqlite\/errors|remote\/(?:hosts|tls|url-options|backend))\.ts$/;
 
 describe("a program", () => {
   test("that imports the package loads no store, no driver and no command", async () => {

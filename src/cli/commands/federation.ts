@@ -101,7 +101,7 @@ function addPeerCommands(program: Command): void {
     .option("--new-token", "make a token and print it once, for the other site")
     .option("--push", "send it the records of this site")
     .option("--pull <origin>", "origins to take from it; * is every admitted one (default: its own)", collect)
-    .option("--grant <grant>", "let it erase contents (erase) or execute tasks (work:<label>)", collect)
+    .option("--grant <grant>", "let it erase contents of other sites: erase", collect)
     .option("--trust-memo", "reuse results of its pure steps; one in twenty is computed anyway and compared")
     .addHelpText(
       "after",

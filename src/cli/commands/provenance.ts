@@ -19,9 +19,14 @@ export function addProvenanceCommands(program: Command): void {
       .description(description)
       .argument("<key>", KEY)
       .option("--run <id>", "search the family of this run (default: the run of run:<id>)")
+      .option("--sites", "search what all sites have published, in the home folder, instead of the store")
+      .option("--snapshot <id>", "with --sites: as it was at this snapshot")
       .option("--depth <number>", "greatest distance (default: any)", positiveNumber)
       .option("--limit <count>", "maximum number of lines", positiveNumber, LIMIT)
-      .addHelpText("after", examples(`${what} run:order-7`, `${what} 6232d194…4b41 --run order-7 --json`))
+      .addHelpText(
+        "after",
+        examples(`${what} run:order-7`, `${what} 6232d194…4b41 --run order-7 --json`, `${what} run:order-7 --sites`),
+      )
       .addHelpText(
         "after",
         helpNotes("\nThe family of a run: its generations and children, and their parents and origins of forks."),

@@ -13,6 +13,7 @@ import type { Conflicts } from "./conflicts.ts";
 import type { Contents } from "./contents.ts";
 import type { HomeDatabase } from "./home-database.ts";
 import type { Bounds, LogTable } from "./log-table.ts";
+import { firstEpoch } from "../log/origin.ts";
 import type { Origins } from "./origins.ts";
 import { dropRelations } from "./relations.ts";
 
@@ -63,7 +64,8 @@ export class Erasure {
     const originsOf = (wanted: LogRecord["op"]): Set<string> =>
       new Set(records.filter(({ op }) => op === wanted).map(({ o }) => o));
     const [writers, erasers] = [originsOf("put"), originsOf("erase")];
-    if (writers.size > 0 && writers.isSubsetOf(erasers)) return true;
+    // A log that was closed continues in another epoch: both are of one site.
+    if (writers.size > 0 && sitesOf(writers).isSubsetOf(sitesOf(erasers))) return true;
     return [...erasers].some((origin) => {
       const row = this.#origins.find(origin);
       return row !== undefined && (row.own || row.grants.includes("erase"));
@@ -91,6 +93,10 @@ export class Erasure {
     });
     return bytes;
   }
+}
+
+function sitesOf(origins: ReadonlySet<string>): Set<string> {
+  return new Set([...origins].map(firstEpoch));
 }
 
 /** Of an artifact its key, which may also be the root of a journal; of a slot every link that was put into it. */

@@ -37,7 +37,7 @@ import { findRuns, type FoundRun, type RunFilter } from "./runs.ts";
 import { project, scan, type ScanFilter, type ScannedArtifact } from "./scan.ts";
 import { MAIN_SCHEMA } from "./schema.ts";
 import { checkShards, Shards } from "./shards.ts";
-import { factKeys, isNamed } from "./named-contents.ts";
+import { factKeys, isNamed, namersOf } from "./named-contents.ts";
 import { Snapshots, type SnapshotRef } from "./snapshots.ts";
 import { relationsWith } from "./relations.ts";
 import { Visibility } from "./visibility.ts";
@@ -209,7 +209,8 @@ export class Home {
     return this.#parts.erasure.isErased(key) ? "erased" : this.#parts.contents.stateOf(key);
   }
 
-  putContents(contents: readonly Content[], options: { readonly from?: string } = {}): PutOutcome {
+  /** Contents, and journals beside them, by few transactions. */
+  putContents(contents: readonly Content[], options: Partial<Omit<IncomingContents, "contents">> = {}): PutOutcome {
     return this.#put({ contents, journals: [], ...options });
   }
 
@@ -266,6 +267,11 @@ export class Home {
   /** Whether a visible record of the log puts this content. */
   names(origin: Origin, content: Content): boolean {
     return isNamed(this.#parts, origin, content);
+  }
+
+  /** The origins whose visible records put this content. */
+  originsOf(content: Content): Origin[] {
+    return namersOf(this.#parts, content);
   }
 
   /** The keys of the statements of one generation of a run, whichever site they are of. */

@@ -64,14 +64,8 @@ export function checkContents(incoming: IncomingContents, parts: HomeParts): Che
     written: new Set(taken.map(({ key }) => key)),
     put: () => {
       const put = parts.contents.put(taken);
-      let stored = 0;
-      let duplicates = 0;
-      for (const journal of checked) {
-        if (erased.has(journal.root)) continue;
-        if (parts.journals.put(journal)) stored += 1;
-        else duplicates += 1;
-      }
-      return { stored: put.stored + stored, duplicates: put.duplicates + duplicates };
+      const journals = parts.journals.putAll(checked.filter(({ root }) => !erased.has(root)));
+      return { stored: put.stored + journals.stored, duplicates: put.duplicates + journals.duplicates };
     },
     index: () => {
       for (const [i, { key }] of contents.entries()) if (!erased.has(key)) indexRelations(parts.db, key, relations[i]!);

@@ -8,7 +8,7 @@
 import { RepriseError, sha256Hex, type Clock } from "../../base/index.ts";
 import { journalLine, leafHash, MerkleTree, parseBundleLine } from "../../receipts/index.ts";
 import { hexOf, isKey, keyBlob } from "./blobs.ts";
-import { stateName, type ContentState } from "./contents.ts";
+import { stateName, type ContentState, type PutCount } from "./contents.ts";
 import { State } from "./schema.ts";
 import type { Shards } from "./shards.ts";
 
@@ -36,8 +36,16 @@ export class Journals {
     this.#clock = clock;
   }
 
-  /** The caller has checked it, and that it is not erased. Returns whether something was written. */
-  put({ root, entries, form, lines }: CheckedJournal): boolean {
+  /** The caller has checked them, and that none is erased. */
+  putAll(journals: readonly CheckedJournal[]): PutCount {
+    let stored = 0;
+    for (const [index, group] of this.#shards.group(journals, ({ root }) => root))
+      stored += this.#shards.at(index).transact(() => group.filter((journal) => this.#put(journal)).length);
+    return { stored, duplicates: journals.length - stored };
+  }
+
+  /** Whether something was written. */
+  #put({ root, entries, form, lines }: CheckedJournal): boolean {
     const shard = this.#shards.of(root);
     const at = this.#clock.now();
     return shard.transact(() => {

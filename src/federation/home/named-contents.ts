@@ -20,6 +20,18 @@ export function isNamed({ origins, db }: HomeParts, origin: Origin, content: Con
   return found !== undefined;
 }
 
+/** The origins whose visible records put this content. */
+export function namersOf({ db }: HomeParts, content: Content): Origin[] {
+  const cell = cellOfContent(content);
+  if (cell === undefined) return [];
+  return db
+    .all(
+      "select distinct o.id from log l join origin o on o.number = l.origin where l.cell = ? and l.n <= o.size and l.key = ?",
+      ...([cellBlob(cell), keyBlob(content.key)] as const),
+    )
+    .map(({ id }) => String(id));
+}
+
 /** The cell that a record of the content changes; undefined: the content is no link, though its type says so. */
 function cellOfContent({ key, type, bytes }: Content): string | undefined {
   if (!isKey(key)) return undefined;

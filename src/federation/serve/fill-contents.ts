@@ -6,8 +6,10 @@
 import { isErrorCode, RepriseError } from "../../base/index.ts";
 import type { PutOutcome } from "../home/home.ts";
 import type { Content } from "../log/content.ts";
+import { checkJournalFile } from "../sync/journal-file.ts";
+import { predicateOf } from "../sync/pull-contents.ts";
 import { statementFacts } from "../sync/publish.ts";
-import { findStatement } from "./find-statement.ts";
+import { findStatementOf } from "./find-statement.ts";
 import type { ServeHome } from "./serve-home.ts";
 
 /** fill-contents.C1. How many contents were new. */
@@ -22,7 +24,10 @@ export function fillContents(home: ServeHome, origin: string, contents: readonly
 
 /** fill-contents.C1. Whether a statement of the log names the journal, so that the home has it now. */
 export function fillJournal(home: ServeHome, origin: string, root: string, lines: Uint8Array, from: string): boolean {
-  if (findStatement(home, origin, root, lines) === undefined) return false;
+  const statement = findStatementOf(home, origin, root, lines);
+  if (statement === undefined) return false;
+  // journal-file.J3
+  checkJournalFile(lines, predicateOf(statement));
   stored(home.putJournal(root, lines, { from }));
   return true;
 }

@@ -5,14 +5,20 @@
 // ingest-push.I2. Batches are as large as the home takes at once, and end at a key record (key-history.H2). Contents go before the records
 //   that name them. Records become visible with the batch that reaches their checkpoint (ingest.I3).
 // ingest-push.I3. The memory of a push is that of one batch: staged files are read one by one.
+// ingest-push.I4. A journal is compared with the statement that names it, as in a pull (journal-file.J3): its root covers the entries
+//   alone, and a relay could change the rest. One that no statement names is left out.
 
 import { isErrorCode, RepriseError } from "../../base/index.ts";
-import { leafHash, MerkleTree } from "../../receipts/index.ts";
+import { leafHash, MerkleTree, type Predicate } from "../../receipts/index.ts";
 import type { Batch } from "../home/ingest.ts";
 import { parseCheckpoint, type Checkpoint } from "../log/checkpoint.ts";
 import { decodeArtifact, type Content } from "../log/content.ts";
 import { parsePack } from "../log/pack.ts";
 import { decodeEntries, handoverPath, packPath, TILE_WIDTH, tilePath } from "../log/tiles.ts";
+import { checkJournalFile } from "../sync/journal-file.ts";
+import { statementFacts } from "../sync/publish.ts";
+import { predicateOf } from "../sync/pull-contents.ts";
+import { findStatementOf } from "./find-statement.ts";
 import type { HashTiles } from "./hash-tiles.ts";
 import type { ServeHome } from "./serve-home.ts";
 import type { StagedFiles } from "./staged-files.ts";
@@ -45,7 +51,8 @@ export async function ingestPush(push: PushedCheckpoint, staged: readonly Staged
   const head = home.checkpoint(checkpoint.origin);
   if (checkpoint.size - (head?.size ?? 0) > BATCH_RECORDS) await checkRoot(push, head, staged);
   const batch = new PushBatch(push);
-  for (const path of push.staged.list(push.peer, checkpoint.origin)) addLarge(push, path, batch);
+  const statements = statementsIn(push, staged);
+  for (const path of push.staged.list(push.peer, checkpoint.origin)) addLarge(push, path, batch, statements);
   for (const tile of staged) {
     for (const content of packOf(push, tile)) batch.addContent(content);
     for (const record of recordsOf(push, tile)) {
@@ -119,13 +126,43 @@ function findHandover(
   return bytes === undefined ? undefined : parseCheckpoint(Buffer.from(bytes).toString("utf8"));
 }
 
-function addLarge({ staged, peer, checkpoint: { origin } }: PushedCheckpoint, path: string, batch: PushBatch): void {
+/** ingest-push.I4. By the roots of their journals: the statements that are staged. */
+function statementsIn(push: PushedCheckpoint, tiles: readonly StagedTile[]): ReadonlyMap<string, Predicate> {
+  const { staged, peer, checkpoint } = push;
+  const { origin } = checkpoint;
+  const found = new Map<string, Predicate>();
+  const paths = staged.list(peer, origin);
+  if (!paths.some((path) => path.startsWith("journal/"))) return found;
+  const add = (content: Content): void => {
+    const facts = statementFacts(content);
+    if (facts !== undefined) found.set(facts.journal.root, predicateOf(content));
+  };
+  for (const tile of tiles) for (const content of packOf(push, tile)) add(content);
+  for (const path of paths.filter((one) => one.startsWith("artifact/"))) {
+    const bytes = staged.read({ peer, origin, path });
+    if (bytes !== undefined) add(decodeArtifact(bytes, path.split("/")[2]!));
+  }
+  return found;
+}
+
+function addLarge(
+  { home, staged, peer, checkpoint: { origin } }: PushedCheckpoint,
+  path: string,
+  batch: PushBatch,
+  statements: ReadonlyMap<string, Predicate>,
+): void {
   const [folder, , key = ""] = path.split("/");
   if (folder !== "artifact" && folder !== "journal") return;
   const bytes = staged.read({ peer, origin, path });
   if (bytes === undefined) return;
   if (folder === "artifact") batch.addContent(decodeArtifact(bytes, key));
-  else batch.addJournal(key, bytes);
+  else {
+    const known = statements.has(key) ? undefined : findStatementOf(home, origin, key, bytes);
+    const said = statements.get(key) ?? (known && predicateOf(known));
+    if (said === undefined) return;
+    checkJournalFile(bytes, said);
+    batch.addJournal(key, bytes);
+  }
 }
 
 /** ingest-push.I2. Collects a batch, and gives it to the home when it is full. */

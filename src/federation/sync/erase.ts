@@ -2,7 +2,7 @@
 //
 // erase.X1. The log says it first: from then on no site takes the bytes again. Then the bytes go from the home and the run from the store.
 //   What stopped in between is finished by calling it again.
-// erase.X2. Of a run its journals go, with those of the runs that are deleted with it. Its claim, statement and run record stay, unless
+// erase.X2. Of a run its journals and the results of its pure steps go, with those of the runs that are deleted with it. Its claim, statement and run record stay, unless
 //   they are named: they prove that there was a run, and the verdict about it is `erased`.
 // erase.X3. A journal has no record of its own. The record that puts it comes with the one that erases it: who put a cell may erase it.
 // erase.X4. A push that hands an erasure on removes the bytes from its carrier before the checkpoint that covers it: journals and
@@ -11,14 +11,16 @@
 import type { Store } from "../../kernel/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
 import type { Carrier } from "../carriers/carrier.ts";
+import { MEMO_ANSWER_TYPE } from "../home/facts.ts";
 import type { Home } from "../home/home.ts";
 import type { Origin } from "../log/origin.ts";
 import type { LogRecord } from "../log/record.ts";
 import { artifactPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
-import { appendOwn, readOwnEnd, seenIn, type NewRecord } from "./own-log.ts";
+import { appendOwn, seenIn, type NewRecord } from "./own-log.ts";
 import { readRecords } from "./tile-files.ts";
 import { statementFacts } from "./publish.ts";
 import { copyLog } from "./take-own.ts";
+import { readMemoAnswer } from "../work/memo-answer.ts";
 
 export interface EraseRunOptions {
   /** Also its statement, claim and run record. */
@@ -40,9 +42,8 @@ export async function eraseRun(
   id: string,
   options: EraseRunOptions = {},
 ): Promise<Erased> {
-  const { origin } = await readOwnEnd(store, key);
   const ids = await descendants(store, id);
-  const keys = ids.flatMap((run) => keysOfRun(home, origin, run, options));
+  const keys = [...ids.flatMap((run) => keysOfRun(home, run, options)), ...answersOf(home, new Set(ids))];
   const cells = await eraseKeys(store, home, key, keys);
   const outcome = await store.forget(id);
   return { cells, deleted: outcome.status === "deleted" ? outcome.runs : 0 };
@@ -88,14 +89,35 @@ async function descendants(store: Store, id: string): Promise<readonly string[]>
 
 const PAGE = 500;
 
-function keysOfRun(home: Home, origin: Origin, run: string, { withReceipts }: EraseRunOptions): readonly string[] {
-  return home.findRuns({ origin, run }).flatMap(({ statement, record }) => {
-    const content = statement === undefined ? undefined : home.content(statement);
-    const facts = content && statementFacts(content);
-    const receipts = withReceipts === true ? [record, ...(statement === undefined ? [] : [statement])] : [];
-    if (facts === undefined) return receipts;
-    return [facts.journal.root, ...receipts, ...(withReceipts === true ? [facts.claim] : [])];
-  });
+/** Of every generation, every end and every epoch of the log: a run that was retried has a statement and a journal of each end. */
+function keysOfRun(home: Home, run: string, { withReceipts }: EraseRunOptions): readonly string[] {
+  const found = ownOrigins(home).flatMap((origin) => home.findRuns({ origin, run }));
+  const generations = new Set(found.map(({ generation }) => generation));
+  const journals = [...generations].flatMap((generation) =>
+    home.statements(run, generation).flatMap((key) => {
+      const content = home.content(key);
+      const facts = content && statementFacts(content);
+      const isOwn = content !== undefined && ownOrigins(home).some((origin) => home.names(origin, content));
+      if (facts === undefined || !isOwn) return [];
+      return [facts.journal.root, ...(withReceipts === true ? [key, facts.claim] : [])];
+    }),
+  );
+  return withReceipts === true ? [...journals, ...found.map(({ record }) => record)] : journals;
+}
+
+/** The results of pure steps that these runs executed. */
+function answersOf(home: Home, runs: ReadonlySet<string>): readonly string[] {
+  return ownOrigins(home).flatMap((origin) =>
+    home.scan({ type: MEMO_ANSWER_TYPE, origin }).flatMap(({ key }) => {
+      const content = home.content(key);
+      const answer = content && readMemoAnswer(content);
+      return answer !== undefined && runs.has(answer.run) ? [key] : [];
+    }),
+  );
+}
+
+function ownOrigins(home: Home): readonly Origin[] {
+  return home.origins().flatMap(({ id, own }) => (own ? [id] : []));
 }
 
 // ── carriers ──

@@ -19,7 +19,7 @@ import { nextEpoch, type Origin } from "../log/origin.ts";
 import { nextRecord, recordText, type LogEnd, type LogRecord, type RecordBody } from "../log/record.ts";
 import { CHECKPOINT_PATH } from "../log/tiles.ts";
 import { homeCopy, carrierCopy, type OwnCopy } from "./own-copy.ts";
-import { readOwnEnd, seenIn, type OwnEnd } from "./own-log.ts";
+import { headsThatFit, readOwnEnd, seenIn, type OwnEnd } from "./own-log.ts";
 import { EVIDENCE_TYPE } from "./publish.ts";
 
 export type MetOwn =
@@ -173,7 +173,7 @@ async function openEpoch(
       };
     }),
   ];
-  const seen = { ...seenIn(home), ...closedHead(home, end.origin, head) };
+  const seen = { ...headsThatFit(seenIn(home)), ...closedHead(home, end.origin, head) };
   let log: LogEnd = { origin: opened, size: 0, clock: 0 };
   const records = bodies.map(({ body, row }, index) => {
     const record = nextRecord(log, body, index === 0 ? seen : {});

@@ -3,6 +3,7 @@
 // own-log.W1. The store numbers its rows densely. The records of an epoch are numbered from 1, so the rows of a later epoch have other
 //   numbers than their records; the last row names the epoch in force.
 // own-log.W2. A record is appended under the size that its author read (log.L3): of two authors one begins again.
+// own-log.W3. A record names at most 256 heads: those with the greatest clocks, so it sorts after everything that its author has seen.
 
 import { RepriseError } from "../../base/index.ts";
 import type { RunNumber, SequencedRun, Store } from "../../kernel/index.ts";
@@ -42,6 +43,16 @@ export function seenIn(home: Home): Seen {
   return Object.fromEntries(heads.map(({ id, size, clock }) => [id, { n: size, c: clock }]));
 }
 
+/** More heads might not fit into a record. */
+const MAX_SEEN = 256;
+
+/** own-log.W3. Those of the heads that go with one record. */
+export function headsThatFit(seen: Seen): Seen {
+  const heads = Object.entries(seen);
+  if (heads.length <= MAX_SEEN) return seen;
+  return Object.fromEntries(heads.toSorted(([, a], [, b]) => b.c - a.c).slice(0, MAX_SEEN));
+}
+
 /** own-log.W2. Appends to the log as it was read; undefined: another process was faster. */
 export async function appendRecords(
   store: Store,
@@ -52,7 +63,7 @@ export async function appendRecords(
 ): Promise<OwnEnd | undefined> {
   let at: LogEnd = end;
   const rows = records.map(({ body, run, head }, index) => {
-    const record = nextRecord(at, body, index === 0 ? seen : {});
+    const record = nextRecord(at, body, index === 0 ? headsThatFit(seen) : {});
     at = { origin: record.o, size: record.n, clock: record.c };
     return { rec: recordText(record), run, head };
   });

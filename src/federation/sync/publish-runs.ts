@@ -4,6 +4,8 @@
 //   that was retried has several: a statement belongs to the record before it.
 // publish-runs.R2. The position up to which the log was read counts for the rules that it was read under. Under other rules the log is
 //   read from its beginning: a rule that was added later fills up.
+// publish-runs.R3. A home that was lost, or restored from a backup, lacks contents that the log says are published. A run whose contents
+//   are not in the home is published again: the same bytes, and no record for what has one.
 
 import { sha256Hex } from "../../base/index.ts";
 import type { RunNumber, RunRecord, Store } from "../../kernel/index.ts";
@@ -19,7 +21,8 @@ interface LoggedRun {
   readonly run: RunNumber;
   readonly head: number;
   readonly key: string;
-  hasStatement: boolean;
+  /** The keys of what was published with it; none: it has no statement. */
+  readonly published: string[];
 }
 
 export interface PublishOptions {
@@ -33,7 +36,7 @@ export interface PublishOptions {
 export interface PublishedRuns {
   /** Runs that got a statement. */
   readonly published: number;
-  /** Every run that was looked at and is as its record says. */
+  /** Every run that was looked at, is as its record says, and is in the home if it is wanted: its pin may be dropped. */
   readonly runs: readonly RunNumber[];
   /** Remembers the position: after everything that the caller does for these runs. */
   readonly done: () => void;
@@ -60,22 +63,28 @@ export async function publishRuns(
   for (let at = 0; at < logged.length; at += PAGE) {
     const page = logged.slice(at, at + PAGE);
     const found = await store.readRuns(page.map(({ run }) => run));
-    for (const [index, { run, head, key: runKey, hasStatement }] of page.entries()) {
+    for (const [index, { run, head, key: runKey, published }] of page.entries()) {
       options.signal?.throwIfAborted();
       const record = found[index];
       // The run is gone, or it was retried: the record of its next end counts.
       if (record === undefined || record.head !== head) continue;
       runs.push(run);
-      if (hasStatement || !options.isWanted(record)) continue;
+      if (!options.isWanted(record) || (published.length > 0 && isInHome(home, published))) continue;
       publisher ??= new Publisher(store, home, key, await publishedForm(store));
-      await publisher.add(record, runKey, rows);
+      await publisher.add(record, runKey, rows, published);
     }
   }
   await publisher?.flush();
   const done = (): void => {
     if (rows !== from) state?.set(name, String(rows));
   };
-  return { published: publisher?.published ?? 0, runs, done };
+  const { published = 0, refused = new Set() } = publisher ?? {};
+  return { published, runs: runs.filter((run) => !refused.has(run)), done };
+}
+
+/** publish-runs.R3 */
+function isInHome(home: Home, keys: readonly string[]): boolean {
+  return keys.every((key) => home.contentState(key) !== "missing");
 }
 
 async function readLogged(store: Store, from: number, upTo: number): Promise<readonly LoggedRun[]> {
@@ -87,8 +96,8 @@ async function readLogged(store: Store, from: number, upTo: number): Promise<rea
     for (const { run, head, rec } of rows) {
       if (run === undefined) continue;
       const { k = "" } = JSON.parse(rec) as LogRecord;
-      if (head !== undefined) logged.set(run, { run, head, key: k, hasStatement: false });
-      else if (logged.has(run)) logged.get(run)!.hasStatement = true;
+      if (head !== undefined) logged.set(run, { run, head, key: k, published: [] });
+      else logged.get(run)?.published.push(k);
     }
   }
   return [...logged.values()];

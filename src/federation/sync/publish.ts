@@ -8,13 +8,15 @@
 //   (docs/decisions/0139). A relay gives on what it has: it can leave the data out, and cannot add it.
 // publish.P5. A content that belongs to no run, such as a link, is published by a rule for all runs with full payloads.
 // publish.P6. The result of a pure step is published with its run, to readers that may have its payloads.
+// publish.P7. Keys are known to every reader of a log, so any site can put those of another one into its own log. A log that this site
+//   relays gives only what its own site says to have made, and of what several logs name no more than the rules for each of them give.
 
 import { mediaType } from "../../base/index.ts";
-import { RUN_TYPE, STATEMENT_TYPE } from "../home/facts.ts";
+import { CLAIM_TYPE, RUN_TYPE, STATEMENT_TYPE } from "../home/facts.ts";
 import type { Home } from "../home/home.ts";
-import { readMemoAnswer } from "../work/memo-answer.ts";
+import { readMemoAnswer, type MemoAnswer } from "../work/memo-answer.ts";
 import type { Content } from "../log/content.ts";
-import { firstEpoch, type Origin } from "../log/origin.ts";
+import { findOriginParts, firstEpoch, type Origin } from "../log/origin.ts";
 import { leafLinesOf } from "./journal-file.ts";
 
 export type Payloads = "full" | "hash-only" | "none";
@@ -116,6 +118,13 @@ function fieldsOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   }
 }
 
+const RANK: Readonly<Record<Payloads, number>> = { none: 0, "hash-only": 1, full: 2 };
+
+/** Whether two origins are epochs of one site; one of them may be any text. */
+function isOfSite(text: string, origin: Origin): boolean {
+  return findOriginParts(text) !== undefined && firstEpoch(text) === firstEpoch(origin);
+}
+
 /** Contents that every reader of the log may have: why a log continues in another epoch. */
 export const EVIDENCE_TYPE = mediaType("evidence");
 
@@ -144,43 +153,80 @@ export class Publication {
       const facts = statementFacts(content);
       if (facts === undefined) return this.#mayHaveOther(origin, content) ? [content] : [];
       if (this.payloadsOf(origin, facts) === "none") return [];
-      const claim = this.#home.content(facts.claim);
+      const claim = this.#claimOf(facts);
       return [content, ...(claim === undefined ? [] : [claim]), ...this.#runRecordsOf(facts)];
     });
   }
 
   /** publish.P6 */
-  #mayHaveAnswer(origin: Origin, { definition, tags }: Pick<PublishedRun, "definition" | "tags">): boolean {
+  #mayHaveAnswer(origin: Origin, answer: Pick<MemoAnswer, "origin" | "definition" | "tags">): boolean {
+    const { definition, tags } = answer;
+    if (!this.#isMadeBy(origin, answer.origin)) return false;
     return payloadsFor(this.#rules, this.reader, { ...this.#scopeOf(origin), definition, tags }) === "full";
   }
 
   /** What the reader may have of the run of a statement. */
   payloadsOf(origin: Origin, facts: StatementFacts): Payloads {
     const definition = this.#definitionOf(facts);
-    if (definition === undefined) return "none";
+    // publish.P7
+    if (definition === undefined || !this.#isMadeBy(origin, facts.origin)) return "none";
     return payloadsFor(this.#rules, this.reader, { ...this.#scopeOf(origin), definition, tags: facts.tags });
   }
 
   /** The journal of a statement's run, as the reader may have it; undefined: it may not, or this home does not have it. */
   journalOf(origin: Origin, facts: StatementFacts): Uint8Array | undefined {
-    const payloads = this.payloadsOf(origin, facts);
+    const payloads = this.#journalPayloads(origin, facts);
     const journal = payloads === "none" ? undefined : this.#home.journal(facts.journal.root);
     return journal === undefined || payloads === "full" ? journal : leafLinesOf(journal);
   }
 
+  /** publish.P7. The least that a statement which names the journal gives; of a journal of this site its own statement decides. */
+  #journalPayloads(origin: Origin, facts: StatementFacts): Payloads {
+    const payloads = this.payloadsOf(origin, facts);
+    if (payloads === "none" || this.#isOwn(origin)) return payloads;
+    const others = this.#home.saying(facts.journal.root, "journaled").flatMap(({ key, origins }) => {
+      const content = this.#home.content(key);
+      const said = content && statementFacts(content);
+      if (said === undefined) return [];
+      return origins.filter((one) => isOfSite(said.origin, one)).map((one) => this.payloadsOf(one, said));
+    });
+    return [payloads, ...others].reduce((least, one) => (RANK[one] < RANK[least] ? one : least));
+  }
+
   #mayHaveOther(origin: Origin, content: Content): boolean {
     if (content.type === EVIDENCE_TYPE) return true;
+    // publish.P7
+    const origins = this.#isOwn(origin) ? [origin] : this.#home.originsOf(content);
+    return origins.length > 0 && origins.every((one) => this.#givesEverything(one));
+  }
+
+  #givesEverything(origin: Origin): boolean {
     const { origin: named } = this.#scopeOf(origin);
     return this.#rules.find((rule) => fitsEverything(rule, this.reader, named))?.payloads === "full";
   }
 
-  /** publish.P2 */
-  #scopeOf(origin: Origin): Pick<PublishedRun, "origin"> {
-    return this.#own !== undefined && firstEpoch(origin) === firstEpoch(this.#own) ? {} : { origin };
+  /** publish.P7. What a relayed log names was made by its site; this one vouches for its own log. */
+  #isMadeBy(origin: Origin, maker: string): boolean {
+    return this.#isOwn(origin) || isOfSite(maker, origin);
   }
 
-  #definitionOf({ claim }: StatementFacts): string | undefined {
+  #isOwn(origin: Origin): boolean {
+    return this.#own !== undefined && isOfSite(origin, this.#own);
+  }
+
+  /** publish.P2 */
+  #scopeOf(origin: Origin): Pick<PublishedRun, "origin"> {
+    return this.#isOwn(origin) ? {} : { origin };
+  }
+
+  /** A statement of another site may name any key as its claim. */
+  #claimOf({ claim }: StatementFacts): Content | undefined {
     const content = this.#home.content(claim);
+    return content?.type === CLAIM_TYPE ? content : undefined;
+  }
+
+  #definitionOf(facts: StatementFacts): string | undefined {
+    const content = this.#claimOf(facts);
     const name = content === undefined ? undefined : fieldsOf(content.bytes)["name"];
     return typeof name === "string" ? name : undefined;
   }

@@ -16,7 +16,7 @@ import { parsePackLines } from "../log/pack.ts";
 import type { LogRecord } from "../log/record.ts";
 import { artifactPath, journalPath, packPath, TILE_WIDTH } from "../log/tiles.ts";
 import { FILLED_PATH, parseFilled } from "./filled.ts";
-import { checkJournalFile } from "./journal-file.ts";
+import { checkJournalFile, hasPayloads } from "./journal-file.ts";
 import { readRecords } from "./tile-files.ts";
 import { statementFacts, type StatementFacts } from "./publish.ts";
 import type { SyncState } from "./sync-state.ts";
@@ -93,11 +93,16 @@ export class PackReader {
     const facts = journals === "none" ? undefined : statementFacts(statement);
     if (facts === undefined || (typeof journals === "function" && !journals(facts))) return;
     const { root } = facts.journal;
-    if (this.#home.journal(root) !== undefined || this.journals.some((one) => one.root === root)) return;
+    const known = this.#home.journal(root);
+    const predicate = predicateOf(statement);
+    // A journal without payloads is asked for again: a rule may give more by now. A blind one never has more.
+    if (known !== undefined && (predicate.blind === true || hasPayloads(known))) return;
+    if (this.journals.some((one) => one.root === root)) return;
     const path = `${this.#origin}/${journalPath(root)}`;
     const file = await this.#carrier.get(path, { maxBytes: MAX_JOURNAL_BYTES });
     if (file === undefined || file === "unchanged") return;
-    checkJournalFile(file.bytes, predicateOf(statement));
+    checkJournalFile(file.bytes, predicate);
+    if (known !== undefined && !hasPayloads(file.bytes)) return;
     this.journals.push({ root, lines: file.bytes });
     this.bytes += file.bytes.length;
   }

@@ -16,7 +16,7 @@ import { invariant, RepriseError, type Clock, type Timers } from "../../base/ind
 import { decodeData, type EndedRun, type RunRecord, type Store } from "../../kernel/index.ts";
 import { runRecordOf, saltOf, type SigningKey } from "../../receipts/index.ts";
 import { firstEpoch } from "../log/origin.ts";
-import { appendRecords, readOwnEnd, type NewRecord, type OwnEnd, type Seen } from "./own-log.ts";
+import { appendRecords, headsThatFit, readOwnEnd, type NewRecord, type OwnEnd, type Seen } from "./own-log.ts";
 import { publishedForm, type PublishedForm } from "./published-run.ts";
 
 export interface SequencerOptions {
@@ -159,6 +159,6 @@ export class Sequencer {
   /** sequencer.Q6 */
   #unannounced(): Seen {
     const heads = Object.entries(this.#seen()).filter(([origin, { n }]) => n > (this.#announced.get(origin) ?? 0));
-    return Object.fromEntries(heads);
+    return headsThatFit(Object.fromEntries(heads));
   }
 }

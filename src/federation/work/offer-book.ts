@@ -367,7 +367,7 @@ export class OfferBook implements RemoteTasks {
     for (const { peers } of this.#host.work.values()) if (peers.includes(peer)) return;
     throw new RepriseError(
       "NOT_ADMITTED",
-      `${peer} may not execute work of this site. Name it in \`work\`, and give it the grant "work:<label>".`,
+      `${peer} may not execute work of this site. Name it in \`work\`: \`work: { <label>: "${peer}" }\`.`,
     );
   }
 

@@ -1,6 +1,6 @@
 // createFederation: edge, hub and auditor in one process, over folders and over HTTP.
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createEngine } from "reprise";
@@ -43,6 +43,50 @@ describe("through a folder", () => {
     expect((await reader.status()).snapshot).toBe((await sender.status()).snapshot);
     expect((await sender.status()).waiting).toBe(0);
   });
+});
+
+test("a process that runs while another one rotates the key goes on with the new one", async () => {
+  const edge = new TestSite("edge");
+  const running = await edge.open({ store: edge.store });
+  await running.setOn(true);
+  await edge.run(double, { "d-1": 4 });
+  await running.head();
+  const other = await edge.open({ store: edge.store });
+  await other.rotateKey();
+  await edge.run(double, { "d-2": 5 });
+  const head = await running.head();
+  expect(head).toBe(await other.head());
+  expect(head.split("\n")[1]).toBe("3");
+});
+
+test("a restored site whose carrier is away at first takes its records back when it returns", async () => {
+  const [edge, office] = [new TestSite("edge"), new TestSite("office")];
+  const shared = join(freshFolder(), "shared");
+  mkdirSync(shared);
+  const peers = { office: { vkey: await office.vkey(), url: shared, push: true } };
+  const publish = [{ to: ["office"], payloads: "full" as const }];
+  const first = await edge.open({ store: edge.store, peers, publish });
+  await first.setOn(true);
+  await edge.run(double, { "d-1": 4 });
+  await first.push();
+  await first.close();
+  const backup = new TestSite("edge");
+  cpSync(edge.folder, backup.folder, { recursive: true });
+  const second = await edge.open({ store: edge.store, peers, publish });
+  await edge.run(double, { "d-2": 5 });
+  await second.push();
+  const hash = await second.snapshots.stateHash();
+  await second.close();
+
+  renameSync(shared, `${shared}.away`);
+  writeFileSync(shared, "");
+  const restored = await backup.open({ store: backup.store, peers, publish });
+  expect(await restored.push()).toMatchObject([{ pushed: 0, error: expect.anything() }]);
+  rmSync(shared);
+  renameSync(`${shared}.away`, shared);
+  await restored.push();
+  await restored.push();
+  expect(await restored.snapshots.stateHash()).toBe(hash);
 });
 
 describe("over HTTP", () => {

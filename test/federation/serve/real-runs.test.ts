@@ -12,6 +12,7 @@ import { listen, type Listener } from "../../../src/federation/serve/listener.ts
 import { tokenDigest, type PeerAccess } from "../../../src/federation/serve/peer-access.ts";
 import { checkBundle } from "../../../src/receipts/index.ts";
 import { inputOf } from "../../receipts/bundled.ts";
+import { statementFacts } from "../../../src/federation/sync/publish.ts";
 import { double, secret, Site } from "../sync/site.ts";
 import { checkInclusion, readTiledLog } from "../tlog-reader.ts";
 import { refusalOf, SampleLog, startSite, take } from "./serve-fixture.ts";
@@ -160,3 +161,34 @@ test("a bundle of a run verifies, also while the run waits, and is given by rule
 });
 
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
+
+test("a relay that changes the row of a journal is refused, and the journal as it was is taken", async () => {
+  const rules = [{ to: ["*"], payloads: "full" as const }];
+  const edge = new Site("edge", { rules });
+  const hub = new Site("hub").admit(edge);
+  const server = await serve(hub, ["edge"]);
+  await edge.run(double, { "d-1": 4 });
+  await edge.take();
+  const carrier = server.carrierOf("edge");
+  const hostile = Object.assign(server.carrierOf("edge"), {
+    put: (path: string, bytes: Uint8Array, options: Parameters<typeof carrier.put>[2]) =>
+      carrier.put(path, path.includes("/journal/") ? changed(bytes) : bytes, options),
+  });
+  await expect(edge.push(hostile, "hub")).rejects.toMatchObject({ code: "CONTENT_DAMAGED" });
+  expect(hub.home.origin(edge.origin)!.size).toBe(0);
+  expect(await edge.push(carrier, "hub")).toMatchObject([{ status: "pushed" }]);
+  const [run] = hub.home.findRuns({ run: "d-1" });
+  const { journal } = statementFacts(hub.home.content(run!.statement!)!)!;
+  expect(hub.home.journal(journal.root)).toEqual(edge.home.journal(journal.root));
+  // Later, too.
+  const path = `${edge.origin}/journal/${journal.root.slice(0, 2)}/${journal.root}`;
+  await expect(carrier.put(path, changed(edge.home.journal(journal.root)!), { absent: true })).rejects.toMatchObject({
+    code: "CONTENT_DAMAGED",
+  });
+});
+
+/** A journal file with another row: its root is the same. */
+function changed(file: Uint8Array): Uint8Array {
+  const text = Buffer.from(file).toString();
+  return Buffer.from(text.replace('"status":"completed"', '"status":"failed"'));
+}

@@ -167,3 +167,16 @@ test("an erased run is gone at home, at peers and on carriers, and is refused wh
   await hub.pull(carrier);
   expect(hub.home.content(other!.statement!)).toBeUndefined();
 });
+
+test("a run that is too large for the home stays in the store, and the runs beside it are archived", async () => {
+  const edge = new Site("edge", { archives: true, limits: { journalBytes: 2_000 } });
+  await edge.run(secret, { "v-1": "small", "v-2": "large ".repeat(1_000), "v-3": "small too" });
+  await edge.take();
+  const store = await edge.store();
+  const carrier = await folderCarrier();
+  const archived = await archiveTo(store, edge.home, edge.key, carrier, { state: edge.state });
+  expect(archived).toMatchObject({ runs: 2 });
+  expect(await store.prune(Date.now() + 1_000_000)).toEqual({ runs: 2 });
+  expect(await store.findRun("v-2")).toBeDefined();
+  expect(edge.home.findRuns().map(({ run }) => run)).toEqual(["v-1", "v-3"]);
+});

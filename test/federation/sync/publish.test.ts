@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { aesGcm } from "reprise";
 import { expect, test } from "vitest";
 import { sha256Hex, valueKey } from "../../../src/base/index.ts";
-import { payloadsFor, type PublicationRule } from "../../../src/federation/sync/publish.ts";
+import { payloadsFor, statementFacts, type PublicationRule } from "../../../src/federation/sync/publish.ts";
 import { double, everythingIn, folderCarrier, secret, Site } from "./site.ts";
 
 test("the first rule that fits a reader and a run decides", () => {
@@ -114,4 +114,22 @@ test("a reader that is named later gets the contents of records that it has", as
   const [filled] = await auditor.pull(down, { journals: "all", fill: true });
   expect(filled).toMatchObject({ status: "pulled", records: 0, contents: 3, journals: 1 });
   expect(auditor.home.findRuns().map(({ run }) => run)).toEqual(["d-1"]);
+});
+
+test("a reader without payloads gets them when a rule gives them later", async () => {
+  const edge = new Site("edge", { rules: [{ to: ["hub"], payloads: "hash-only" }] });
+  await edge.run(secret, { "v-1": "PIN-1234" });
+  const carrier = await folderCarrier();
+  await edge.sync(carrier, "hub");
+  const hub = new Site("hub").admit(edge);
+  await hub.pull(carrier, { journals: "all" });
+  const { journal } = statementFacts(hub.home.content(hub.home.findRuns()[0]!.statement!)!)!;
+  const text = (): string => Buffer.from(hub.home.journal(journal.root)!).toString();
+  expect(text()).not.toContain("PIN-1234");
+
+  edge.rules = [{ to: ["hub"], payloads: "full" }];
+  await edge.sync(carrier, "hub");
+  expect(await hub.pull(carrier, { journals: "all", fill: true })).toMatchObject([{ status: "pulled", journals: 1 }]);
+  expect(text()).toContain("PIN-1234");
+  expect(await hub.pull(carrier, { journals: "all", fill: true })).toMatchObject([{ status: "unchanged" }]);
 });

@@ -42,6 +42,8 @@ for (const batch of batches(home)) {
   const outcome = home.ingest(batch);
   if (outcome.status === "refused" || outcome.status === "forked") throw new Error(JSON.stringify(outcome));
 }
+// Another process may have stored the last records, and not made them visible yet.
+home.ingest({ ...crashOrigin().batchFrom(7, 7), checkpoint: crashOrigin().checkpoint(7) });
 if (home.contentState(erasedKey()) !== "erased") throw new Error("the content is not erased");
 home.close();
 console.log(opening, boundaries);

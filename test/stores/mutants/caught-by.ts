@@ -568,6 +568,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a divergence is known": ["two values of a key are a divergence, and the same value twice is none"],
   "a damaged memo is known": ["a value that does not match its key is damaged, and never known"],
   "a list of the memo has only its first page": ["the memo is listed page by page, with all rows of a key"],
+  "a list of the memos of one run has those of others": ["the memos of one run are listed alone"],
   "clearing the memo clears nothing": ["the memo of some keys, or all of it, can be cleared"],
   "a deleted run stays in the store": ["the memo of a run that is deleted is deleted with it"],
   "chunks are not stored": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],

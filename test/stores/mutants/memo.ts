@@ -41,6 +41,9 @@ export const memoMutants: readonly Mutant[] = [
       return { ...(await store.listMemos(filter)), next: undefined };
     },
   })),
+  methods("a list of the memos of one run has those of others", (store) => ({
+    listMemos: ({ run: _run, ...filter }: Parameters<Store["listMemos"]>[0]) => store.listMemos(filter),
+  })),
   methods("clearing the memo clears nothing", () => ({ clearMemos: async () => 0 })),
   methods("a deleted run stays in the store", () => ({ deleteRun: async () => ({ status: "deleted", runs: 1 }) })),
 ];
