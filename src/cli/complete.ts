@@ -156,10 +156,7 @@ async function argumentValues(argument: Argument, place: CompletionContext): Pro
     case "mirror":
       return mirrorCandidates(place);
     case "source":
-      return [
-        ...(await peerCandidates(place)),
-        ...mirrorNames(optionsOfHome(place)).map((name) => ({ value: name, about: "mirror" })),
-      ];
+      return sourceCandidates(place);
     case "workflow":
       return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
     case "graph":
@@ -240,6 +237,13 @@ async function runCandidates(
   if (!isReading(place.command)) return own;
   if (named === undefined) return [...own, ...mirrorCandidates(place)];
   return [...own, ...(await newestRuns({ ...place, store: named.url }, candidatesIn(`${named.mirror}/`)))];
+}
+
+/** A peer comes first: `pull` of a name that both have asks the peer. */
+async function sourceCandidates(place: CompletionContext): Promise<Candidate[]> {
+  const peers = await peerCandidates(place);
+  const mirrors = mirrorNames(optionsOfHome(place)).filter((name) => !peers.some(({ value }) => value === name));
+  return [...peers, ...mirrors.map((name) => ({ value: name, about: "mirror" }))];
 }
 
 function mirrorCandidates(place: CompletionContext): Candidate[] {

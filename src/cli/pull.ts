@@ -101,7 +101,7 @@ function sourceOf(source: string, options: PullOptions): Source {
   if (known?.url !== undefined && known.hasPassword !== true) return { name: target, url: known.url };
   const why =
     known?.url === undefined
-      ? `No peer of this site and no mirror is called ${name}. Admit a peer: \`reprise peer add ${name} <url> --key <vkey>\`. Name a store it once by its URL: \`reprise pull <store URL> --as ${name}\`; or set ${variable} to the URL.`
+      ? `No peer of this site and no mirror is called ${name}. Admit a peer: \`reprise peer add ${name} <url> --key <vkey>\`. Name a store once by its URL: \`reprise pull <store URL> --as ${name}\`; or set ${variable} to the URL.`
       : `The mirror ${name} keeps no password. Set ${variable} to the URL of the store with its password: ${known.url}.`;
   throw new CommandError("BAD_STORE_URL", why, `reprise pull <store URL> --as ${name}`);
 }

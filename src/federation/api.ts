@@ -71,7 +71,7 @@ export interface SyncReport {
   readonly peer: string;
   readonly pulled: number;
   readonly pushed: number;
-  /** Contents and journals that came. */
+  /** Contents and journals that came, or of a push, that the peer lacked. */
   readonly contents: number;
   /** Why the exchange with this peer failed; the exchange with others continues. */
   readonly error?: RepriseError;

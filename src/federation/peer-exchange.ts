@@ -70,13 +70,14 @@ export class PeerExchange {
     const { home, state, rules, own } = this.#parts;
     const logs = await this.#noted(target, "pushedAt", async () => {
       const carrier = await this.carrier(target);
-      const { signal } = options;
+      const { signal, onProgress } = options;
       const given = {
         reader: target.reader,
         rules,
         own,
         state,
         origins: this.#pushed(target),
+        onProgress,
         ...(signal && { signal }),
       };
       return pushTo(home, carrier, given);
@@ -103,7 +104,7 @@ export class PeerExchange {
 
   async pull(target: Target, options: ExchangeOptions & PullWait = {}): Promise<SyncReport> {
     const { home, state } = this.#parts;
-    const { signal, waitMs, fill = true } = options;
+    const { signal, onProgress, waitMs, fill = true } = options;
     const logs = await this.#noted(target, "pulledAt", async () => {
       const carrier = await this.carrier(target);
       return pullFrom(home, carrier, {
@@ -112,6 +113,7 @@ export class PeerExchange {
         state,
         fill,
         journals: "all",
+        onProgress,
         ...(waitMs !== undefined && { waitMs }),
         ...(signal && { signal }),
       });

@@ -157,12 +157,16 @@ export class SiteLog {
 
   // ── history ──
 
-  async archive(carrier: Carrier, { signal }: ExchangeOptions): Promise<ArchiveReport> {
+  async archive(carrier: Carrier, { signal, onProgress }: ExchangeOptions): Promise<ArchiveReport> {
     const store = this.#getStore("An archive");
     const { home, state } = this.#parts;
     await meetOwn(store, home, this.key, carrier);
     await this.update(signal);
-    const { runs, logs } = await archiveTo(store, home, this.key, carrier, { state, ...(signal && { signal }) });
+    const { runs, logs } = await archiveTo(store, home, this.key, carrier, {
+      state,
+      onProgress,
+      ...(signal && { signal }),
+    });
     rememberArchived(home, state, logs);
     const records = logs.reduce((sum, log) => sum + log.records, 0);
     return { carrier: carrier.url, runs, records };

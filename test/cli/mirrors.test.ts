@@ -100,7 +100,7 @@ const timeless = (text: string): string =>
   text
     .replaceAll(/(?:\d+ (?:d|h|m) )*[\d.]+ (?:ms|s|m|h|d)\b/g, "T")
     .replaceAll(` --store ${store}`, "")
-    .replaceAll(/T +/g, "T ");
+    .replaceAll(/(?<=T(?: ago)?) +/g, " ");
 
 const READING: readonly (readonly string[])[] = [
   ...IDS.flatMap((id) => [

@@ -26,6 +26,8 @@ const EVERYTHING: readonly PublicationRule[] = [{ to: [ARCHIVE], payloads: "full
 export interface ArchiveOptions {
   readonly state?: SyncState | undefined;
   readonly signal?: AbortSignal;
+  /** As of a push. */
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
 export interface Archived {
@@ -44,7 +46,7 @@ export async function archiveTo(
   carrier: Carrier,
   options: ArchiveOptions = {},
 ): Promise<Archived> {
-  const { signal, state } = options;
+  const { signal, state, onProgress } = options;
   const { runs, done } = await publishRuns(store, home, key, {
     rules: `archive ${carrier.url}`,
     isWanted: () => true,
@@ -59,6 +61,7 @@ export async function archiveTo(
     own,
     origins: [own, `${own}/*`],
     state,
+    onProgress,
     ...(signal && { signal }),
   });
   const isBlind = (await publishedForm(store)) === "blind";

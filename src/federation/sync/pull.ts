@@ -33,6 +33,8 @@ export interface PullOptions extends Wanted {
   readonly fill?: boolean;
   readonly state?: SyncState | undefined;
   readonly signal?: AbortSignal;
+  /** Called after each tile: how many records of the log are through, of how many. */
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
 export interface PulledLog {
@@ -226,6 +228,7 @@ class LogReader {
       await packs.read(Math.floor(at / TILE_WIDTH), head, records);
       batch.push(...records);
       at += records.length;
+      this.#options.onProgress?.(at, head);
       if (
         at < checkpoint.size &&
         batch.length + TILE_WIDTH <= BATCH_RECORDS &&

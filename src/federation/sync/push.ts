@@ -40,6 +40,8 @@ export interface PushOptions {
   /** Remembers by which rules packs were written. Without it only `fill` writes older packs again. */
   readonly state?: SyncState | undefined;
   readonly signal?: AbortSignal;
+  /** Called after each tile: how many records of the log are through, of how many. */
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
 export interface PushedLog {
@@ -161,7 +163,10 @@ class LogWriter {
   async write(before: Pick<Checkpoint, "size" | "root">, { size }: Checkpoint): Promise<void> {
     await this.#scrub(before.size, size);
     const firstTile = Math.floor(before.size / TILE_WIDTH);
-    for (let tile = firstTile; tile * TILE_WIDTH < size; tile += 1) await this.#writePack(tile, size, before.size);
+    for (let tile = firstTile; tile * TILE_WIDTH < size; tile += 1) {
+      await this.#writePack(tile, size, before.size);
+      this.#options.onProgress?.(Math.min(size, (tile + 1) * TILE_WIDTH), size);
+    }
     await this.#writeHandovers(before.size, size);
     const edge =
       before.size === 0

@@ -27,11 +27,17 @@ describe("through a folder", () => {
     await sender.setOn(true);
     await edge.run(double, { "d-1": 4, "d-2": 5 });
     await edge.run(secret, { "s-1": "1234" });
-    expect(await sender.push()).toMatchObject([{ peer: "office", pushed: 5 }]);
+    const steps: number[][] = [];
+    const onProgress = (...step: number[]): unknown => steps.push(step);
+    expect(await sender.push("office", { onProgress })).toMatchObject([{ peer: "office", pushed: 5, contents: 8 }]);
     expect(await sender.push()).toMatchObject([{ peer: "office", pushed: 0, contents: 0 }]);
 
     const reader = await office.open({ peers: { edge: { vkey: edgeVkey, url: shared } } });
-    expect(await reader.pull("edge")).toEqual([{ peer: "edge", pulled: 5, pushed: 0, contents: 8 }]);
+    expect(await reader.pull("edge", { onProgress })).toEqual([{ peer: "edge", pulled: 5, pushed: 0, contents: 8 }]);
+    expect(steps).toEqual([
+      [5, 5],
+      [5, 5],
+    ]);
     expect(await reader.pull("edge")).toEqual([{ peer: "edge", pulled: 0, pushed: 0, contents: 0 }]);
     expect(await reader.snapshots.stateHash()).toBe(await sender.snapshots.stateHash());
     expect((await reader.status()).snapshot).toBe((await sender.status()).snapshot);
