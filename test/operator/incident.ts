@@ -20,8 +20,10 @@ import {
 } from "../cli/cli-process.ts";
 
 export const DEFINITIONS = join(ROOT, "test/operator/definitions.ts");
-/** Short, so that a takeover takes a second. */
-const LEASE = ["--lease", "1s"];
+/** Of a worker that dies: short, so that a takeover takes a second. */
+const SHORT_LEASE = "1s";
+/** Of a worker that lives: `show` says so, however busy the machine is. */
+const LONG_LEASE = "1 minute";
 
 export interface Shown {
   /** Without line breaks and colors, as one line of words. */
@@ -58,8 +60,10 @@ export class Incident implements AsyncDisposable {
   }
 
   /** Resolves when the worker prints `words`. */
-  async worker({ file = DEFINITIONS, words = "started" }: WorkerOptions = {}): Promise<ReturnType<typeof startCli>> {
-    const child = startCli(["worker", file, ...LEASE], { cwd: this.path });
+  async worker({ file = DEFINITIONS, words = "started", lease = LONG_LEASE }: WorkerOptions = {}): Promise<
+    ReturnType<typeof startCli>
+  > {
+    const child = startCli(["worker", file, "--lease", lease], { cwd: this.path });
     this.#workers.push(child);
     await waitForOutput(child, words);
     return child;
@@ -67,7 +71,7 @@ export class Incident implements AsyncDisposable {
 
   /** Starts a worker whose code kills it, and resolves when it is dead. */
   async workerThatDies(): Promise<void> {
-    const child = startCli(["worker", DEFINITIONS, ...LEASE], { cwd: this.path });
+    const child = startCli(["worker", DEFINITIONS, "--lease", SHORT_LEASE], { cwd: this.path });
     child.stdout.resume();
     child.stderr.resume();
     const [, signal] = (await once(child, "exit")) as [number | null, string | null];
@@ -138,6 +142,7 @@ interface StartOptions {
 }
 
 interface WorkerOptions {
+  readonly lease?: string;
   readonly file?: string;
   readonly words?: string;
 }

@@ -50,7 +50,7 @@ describe.skipIf(!hasTerminal)("show names the cause and the remedy:", { timeout:
   test("a lost worker", async () => {
     await using here = new Incident();
     await here.start("long-1", "long");
-    const worker = await here.worker({ words: "converting" });
+    const worker = await here.worker({ words: "converting", lease: "5s" });
     const alive = await here.show("long-1");
     expect(alive.words).toMatch(
       /Worker \S+ \(\w+\) has executed the run for \S+ m?s, last commit .* ago; its lease is valid/,
