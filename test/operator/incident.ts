@@ -113,7 +113,7 @@ export class Incident implements AsyncDisposable {
       .replace(/^reprise /, "")
       .replace("<file>", file)
       .split(" ");
-    const child = startCli([...args, ...LEASE], { cwd: this.path });
+    const child = startCli([...args, "--lease", LONG_LEASE], { cwd: this.path });
     this.#workers.push(child);
     await waitForOutput(child, "started");
   }
