@@ -10,7 +10,10 @@ import { cli, command, ROOT, TemporaryFolder, type Finished } from "../cli/cli-p
 import { double, shop, sub } from "../cli/flows.ts";
 import { failing } from "../cli/graphs.ts";
 import { describeOn, startNats } from "../servers/index.ts";
+import { openCarrier } from "../../src/federation/carriers/open-carrier.ts";
+import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { S3_KEYS, S3Server } from "./carriers/s3-server.ts";
+import { checkInclusion, readTiledLog } from "./tlog-reader.ts";
 
 const IDS = ["pay-1", "refuse-1", "failing-1", "shop-1"] as const;
 const DEFINITIONS = [pay, charge, refuse, failing, shop, sub, double] as const;
@@ -39,6 +42,23 @@ async function runEverything(store: string): Promise<void> {
   const bought = await engine.start(shop, { prices: [1, 200, -1], password: "hunter2" }, { id: "shop-1" });
   while ((await bought.info()).status !== "waiting") await new Promise((resolve) => setImmediate(resolve));
   await bought.terminate("enough");
+}
+
+/** Reads the log on a carrier with a reader that knows nothing but the specification of tiled logs. Returns its records. */
+async function readTiles(url: string, vkey: string): Promise<readonly string[]> {
+  const carrier = await openCarrier(url, { clock: systemClock, timers: systemTimers, random: systemRandom });
+  try {
+    const [origin] = vkey.split("+");
+    const get = async (path: string): Promise<Uint8Array | undefined> => {
+      const file = await carrier.get(`${origin}/${path}`);
+      return typeof file === "object" ? file.bytes : undefined;
+    };
+    const log = await readTiledLog(get, vkey);
+    for (const [index, entry] of log.entries.entries()) await checkInclusion(get, log, index, entry);
+    return log.entries.map(String);
+  } finally {
+    await carrier.close();
+  }
 }
 
 /** Without the words that are about the moment and the store. */
@@ -86,6 +106,9 @@ describeOn("nats", "runs of a site", () => {
     expect(pushed.map(({ peer, error }) => [peer, error?.message])).toEqual(
       Object.keys(carriers).map((name) => [name, undefined]),
     );
+    const logs = await Promise.all(Object.values(carriers).map((url) => readTiles(url, edge.vkey!)));
+    expect(logs[0]!.length).toBeGreaterThan(IDS.length);
+    for (const log of logs) expect(log).toEqual(logs[0]);
     const { url: http } = await edge.serve({ port: 0 });
 
     const bundles: Record<string, string>[] = [];
