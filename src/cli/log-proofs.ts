@@ -1,4 +1,4 @@
-// Log proofs: the records of a site's log in its bundles. The room of logs is loaded only if there is one.
+// Log proofs: the records of a site's log in its bundles, and their check.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
