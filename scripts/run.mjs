@@ -18,6 +18,8 @@ const SLOW = [
   "test/federation/every-carrier.test.ts",
   "test/federation/work/**",
   "test/cli/**",
+  "test/server/slow/**",
+  "test/web/**",
   "test/operator/**",
   "test/servers/**",
   "test/stores/mysql/**",

@@ -41,6 +41,11 @@ const NEEDS = [
     service: "nats-server",
     isThere: () => onPath("nats-server") !== undefined,
   },
+  {
+    name: "Chromium",
+    packages: [["chromium", "fonts-dejavu-core"]],
+    isThere: () => onPath("chromium") !== undefined,
+  },
   { name: "strace", packages: [["strace"]], isThere: () => onPath("strace") !== undefined },
   { name: "OpenSSL", packages: [["openssl"]], isThere: () => onPath("openssl") !== undefined },
   { name: "libfaketime", packages: [["libfaketime"]], isThere: () => findFaketime() !== undefined },

@@ -1,0 +1,11 @@
+// Contract: the HTTP API as data: schemas of resources, the operations, the problem document. It runs nothing and knows no server: the
+// server, the client over HTTP and the dashboard agree on it.
+
+export * from "./definition.ts";
+export * from "./history.ts";
+export * from "./json-schema.ts";
+export * from "./operation.ts";
+export * from "./queue.ts";
+export * from "./run.ts";
+export * from "./site.ts";
+export * from "./timeline.ts";
