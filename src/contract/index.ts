@@ -1,6 +1,7 @@
 // Contract: the HTTP API as data: schemas of resources, the operations, the problem document. It runs nothing and knows no server: the
 // server, the client over HTTP and the dashboard agree on it.
 
+export * from "./approval-answer.ts";
 export * from "./definition.ts";
 export * from "./history.ts";
 export * from "./json-schema.ts";

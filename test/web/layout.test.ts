@@ -1,0 +1,106 @@
+// The drawing of graphs and flows: every node and edge is placed once, inside the drawing, and the same picture gives the same drawing.
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Picture } from "../../src/contract/index.ts";
+import { layoutPicture, type PlacedNode } from "../../web/src/graph/layout.ts";
+
+const AGENT: Picture = {
+  nodes: ["triage", "think", "search_kb", "lookup_order", "refund", "reply"].map((name) => ({
+    id: name,
+    name,
+    kind: "node",
+  })),
+  edges: [
+    { to: "triage", kind: "always" },
+    { from: "triage", to: "think", kind: "always" },
+    { from: "think", to: "search_kb", kind: "conditional" },
+    { from: "search_kb", to: "think", kind: "always" },
+    { from: "think", to: "lookup_order", kind: "conditional" },
+    { from: "lookup_order", to: "think", kind: "always" },
+    { from: "think", to: "refund", kind: "conditional" },
+    { from: "refund", to: "think", kind: "always" },
+    { from: "think", to: "reply", kind: "conditional", label: "if answer" },
+    { from: "reply", kind: "always" },
+  ],
+};
+
+function overlap(a: PlacedNode, b: PlacedNode): boolean {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+}
+
+test("an agent is drawn from left to right without overlaps, and the same picture gives the same drawing", () => {
+  const { nodes, edges, ends, width, height } = layoutPicture(AGENT);
+  expect(nodes.map(({ id }) => id)).toEqual(AGENT.nodes.map(({ id }) => id));
+  expect(edges).toHaveLength(AGENT.edges.length);
+  expect(ends.map(({ kind }) => kind)).toEqual(["start", "end"]);
+  for (const [index, node] of nodes.entries())
+    for (const other of nodes.slice(index + 1)) expect(overlap(node, other), `${node.id} ${other.id}`).toBe(false);
+  const x = (id: string): number => nodes.find((node) => node.id === id)!.x;
+  expect(x("triage")).toBeLessThan(x("think"));
+  expect(x("think")).toBeLessThan(x("reply"));
+  expect(width).toBeGreaterThan(height);
+  expect(layoutPicture(AGENT)).toEqual({ nodes, edges, ends, width, height });
+});
+
+test("on a phone the same graph is drawn from top to bottom", () => {
+  const { nodes, width, height } = layoutPicture(AGENT, "down");
+  const y = (id: string): number => nodes.find((node) => node.id === id)!.y;
+  expect(y("triage")).toBeLessThan(y("think"));
+  expect(y("think")).toBeLessThan(y("reply"));
+  expect(height).toBeGreaterThan(0);
+  expect(width).toBeGreaterThan(0);
+});
+
+test("a picture without nodes has a size, and an edge to an unknown node is left out", () => {
+  expect(layoutPicture({ nodes: [], edges: [] })).toMatchObject({ nodes: [], edges: [], ends: [] });
+  const one: Picture = {
+    nodes: [{ id: "a", name: "a", kind: "node" }],
+    edges: [
+      { from: "a", to: "a", kind: "conditional" },
+      { from: "a", to: "gone", kind: "always" },
+    ],
+  };
+  const { edges, width } = layoutPicture(one);
+  expect(edges).toHaveLength(1);
+  expect(width).toBeGreaterThan(100);
+});
+
+const pictures = fc
+  .record({
+    count: fc.integer({ min: 1, max: 12 }),
+    pairs: fc.array(fc.tuple(fc.option(fc.nat(11)), fc.option(fc.nat(11))), { maxLength: 24 }),
+  })
+  .map(({ count, pairs }): Picture => {
+    const id = (index: number): string => `n${index % count}`;
+    return {
+      nodes: Array.from({ length: count }, (_, index) => ({ id: id(index), name: id(index), kind: "node" })),
+      edges: pairs.map(([from, to]) => ({
+        ...(from !== null && { from: id(from) }),
+        ...(to !== null && { to: id(to) }),
+        kind: "always" as const,
+      })),
+    };
+  });
+
+test("every picture is drawn with finite coordinates inside its size", () => {
+  fc.assert(
+    fc.property(pictures, fc.constantFrom("right" as const, "down" as const), (picture, direction) => {
+      const drawing = layoutPicture(picture, direction);
+      expect(drawing.nodes).toHaveLength(picture.nodes.length);
+      expect(drawing.edges).toHaveLength(picture.edges.length);
+      for (const { x, y, width, height } of drawing.nodes) {
+        expect(x).toBeGreaterThanOrEqual(0);
+        expect(y).toBeGreaterThanOrEqual(0);
+        expect(x + width).toBeLessThanOrEqual(drawing.width + 1);
+        expect(y + height).toBeLessThanOrEqual(drawing.height + 1);
+      }
+      for (const { path, middle } of drawing.edges) {
+        expect(path).toMatch(/^M-?[\d.]+ -?[\d.]+C/);
+        expect(path).not.toContain("NaN");
+        expect(Number.isFinite(middle.x + middle.y)).toBe(true);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});

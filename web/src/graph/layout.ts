@@ -1,0 +1,170 @@
+// Layout: places the nodes of a picture and routes its edges. A pure function: the same picture gives the same drawing, so that a
+// live page never moves a node.
+//
+// layout.L1. Every node and every edge of the picture is placed exactly once; start and end are added only where an edge needs them.
+// layout.L2. All coordinates are finite, and inside `width` × `height`.
+
+import { Graph, layout as place } from "@dagrejs/dagre";
+import type { Picture } from "../../../src/contract/index.ts";
+
+type PictureNode = Picture["nodes"][number];
+type PictureEdge = Picture["edges"][number];
+
+export interface PlacedNode extends PictureNode {
+  /** The upper left corner. */
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface PlacedEdge extends PictureEdge {
+  readonly id: string;
+  /** The `d` of an SVG path, from the border of one node to the border of the other. */
+  readonly path: string;
+  /** Where a count or a label stands. */
+  readonly middle: Point;
+}
+
+/** Start or end: a dot with a word. */
+export interface PlacedEnd {
+  readonly kind: "start" | "end";
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface GraphLayout {
+  readonly width: number;
+  readonly height: number;
+  readonly nodes: readonly PlacedNode[];
+  readonly edges: readonly PlacedEdge[];
+  readonly ends: readonly PlacedEnd[];
+}
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** `right`: for wide screens. `down`: for phones. */
+export type Direction = "right" | "down";
+
+export const NODE_HEIGHT = 46;
+const MIN_WIDTH = 148;
+const MAX_WIDTH = 232;
+const CHAR_WIDTH = 7.4;
+const ICON_AND_PADDING = 46;
+const DOT = 14;
+const MARGIN = 18;
+/** Below a dot stands a word. */
+const WORD_HEIGHT = 22;
+
+/** A node cannot have these ids: names of nodes have no spaces. */
+const START = " start";
+const END = " end";
+
+export function layoutPicture(picture: Picture, direction: Direction = "right"): GraphLayout {
+  const graph = new Graph({ multigraph: true });
+  graph.setGraph({
+    rankdir: direction === "right" ? "LR" : "TB",
+    nodesep: direction === "right" ? 28 : 22,
+    ranksep: direction === "right" ? 58 : 40,
+    edgesep: 18,
+    marginx: MARGIN,
+    marginy: MARGIN,
+  });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const node of picture.nodes) graph.setNode(node.id, { width: widthOf(node.name), height: NODE_HEIGHT });
+  if (picture.edges.some(({ from }) => from === undefined)) graph.setNode(START, { width: DOT, height: DOT });
+  if (picture.edges.some(({ to }) => to === undefined)) graph.setNode(END, { width: DOT, height: DOT });
+  const known = picture.edges.filter(
+    ({ from, to }) => (from === undefined || graph.hasNode(from)) && (to === undefined || graph.hasNode(to)),
+  );
+  for (const [index, edge] of known.entries())
+    graph.setEdge(
+      edge.from ?? START,
+      edge.to ?? END,
+      { minlen: 1, width: labelWidth(edge.label), height: edge.label === undefined ? 0 : 16, labelpos: "c" },
+      String(index),
+    );
+  place(graph);
+  const nodes = picture.nodes.map((node) => {
+    const { x, y, width, height } = graph.node(node.id) as Required<Box>;
+    return { ...node, x: round(x - width / 2), y: round(y - height / 2), width, height };
+  });
+  const edges = known.map((edge, index) => {
+    const { points } = graph.edge(edge.from ?? START, edge.to ?? END, String(index)) as { points: Point[] };
+    return { ...edge, id: `${index}`, path: smooth(points, direction), middle: middleOf(points) };
+  });
+  const ends = ([START, END] as const)
+    .filter((id) => graph.hasNode(id))
+    .map((id) => {
+      const { x, y } = graph.node(id) as Required<Box>;
+      return { kind: id === START ? ("start" as const) : ("end" as const), x: round(x), y: round(y) };
+    });
+  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  const below = Math.max(0, ...ends.map(({ y }) => y + DOT + WORD_HEIGHT));
+  return {
+    width: Math.ceil(finite(width)) || MARGIN * 2,
+    height: Math.ceil(Math.max(finite(height), below)) || MARGIN * 2,
+    nodes,
+    edges,
+    ends,
+  };
+}
+
+interface Box {
+  readonly x?: number;
+  readonly y?: number;
+  readonly width?: number;
+  readonly height?: number;
+}
+
+function widthOf(name: string): number {
+  return Math.round(Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, [...name].length * CHAR_WIDTH + ICON_AND_PADDING)));
+}
+
+function labelWidth(label: string | undefined): number {
+  return label === undefined ? 24 : Math.min(160, [...label].length * 6.2 + 12);
+}
+
+/** The picture of dagre may have a width of -Infinity if it has no node. */
+function finite(value: number): number {
+  return Number.isFinite(value) ? value : 0;
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10;
+
+function middleOf(points: readonly Point[]): Point {
+  const at = points[Math.floor(points.length / 2)] ?? { x: 0, y: 0 };
+  return { x: round(at.x), y: round(at.y) };
+}
+
+/** A curve through the points whose ends run in the direction of the drawing. */
+function smooth(points: readonly Point[], direction: Direction): string {
+  const [first, ...rest] = points;
+  if (first === undefined) return "";
+  let path = `M${round(first.x)} ${round(first.y)}`;
+  let from = first;
+  for (const to of rest) {
+    const [a, b] = controlsOf(from, to, direction);
+    path += `C${round(a.x)} ${round(a.y)} ${round(b.x)} ${round(b.y)} ${round(to.x)} ${round(to.y)}`;
+    from = to;
+  }
+  return path;
+}
+
+function controlsOf(from: Point, to: Point, direction: Direction): readonly [Point, Point] {
+  if (direction === "right") {
+    const half = (to.x - from.x) / 2;
+    return [
+      { x: from.x + half, y: from.y },
+      { x: to.x - half, y: to.y },
+    ];
+  }
+  const half = (to.y - from.y) / 2;
+  return [
+    { x: from.x, y: from.y + half },
+    { x: to.x, y: to.y - half },
+  ];
+}
