@@ -121,11 +121,11 @@ interface Box {
 }
 
 function widthOf(name: string): number {
-  return Math.round(Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, [...name].length * CHAR_WIDTH + ICON_AND_PADDING)));
+  return Math.round(Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, name.length * CHAR_WIDTH + ICON_AND_PADDING)));
 }
 
 function labelWidth(label: string | undefined): number {
-  return label === undefined ? 24 : Math.min(160, [...label].length * 6.2 + 12);
+  return label === undefined ? 24 : Math.min(160, label.length * 6.2 + 12);
 }
 
 /** The picture of dagre may have a width of -Infinity if it has no node. */
