@@ -1,6 +1,6 @@
 // Definitions on the wire: what can be started, its ports and schemas, and its picture as nodes and edges.
 
-import { DefinitionKind } from "../kernel/index.ts";
+import { DefinitionKind, RUN_STATUSES } from "../kernel/index.ts";
 import { boolean, integer, json, list, object, oneOf, optional, text, type Static } from "./json-schema.ts";
 
 export const port = object({
@@ -52,7 +52,7 @@ export const definitionStats = object({
 });
 export type DefinitionStats = Static<typeof definitionStats>;
 
-/** Counts stop at `upTo`. */
+/** Counts stop at `upTo`; of the statuses in `atLeast` there may be more than were counted. */
 export const runCounts = object({
   counts: object({
     queued: integer(),
@@ -68,5 +68,6 @@ export const runCounts = object({
     continued: integer(),
   }),
   upTo: integer(),
+  atLeast: list(oneOf(RUN_STATUSES)),
 });
 export type RunCounts = Static<typeof runCounts>;

@@ -6,6 +6,7 @@ export * from "./definition.ts";
 export * from "./history.ts";
 export * from "./json-schema.ts";
 export * from "./operation.ts";
+export * from "./operations/index.ts";
 export * from "./queue.ts";
 export * from "./run.ts";
 export * from "./site.ts";

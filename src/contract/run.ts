@@ -145,6 +145,7 @@ export type RunDetail = Static<typeof runDetail>;
 /** An entry of a journal. */
 export const journalEntry = object({
   seq: integer(),
+  run: optional(text({ description: "The run that wrote it, if a fork shares the entry with its origin." })),
   type: text(),
   command: optional(text()),
   at: time(),
@@ -157,7 +158,7 @@ export const journalEntry = object({
     tone: oneOf(["good", "bad", "quiet", "open"]),
     name: text(),
     text: text({
-      description: "What the entry says in one line; empty without the role reader if it quotes a payload.",
+      description: "What the entry says in one line; without the role reader, payloads in it are `(hidden)`.",
     }),
   }),
   hidden: optional(list(text())),

@@ -1,0 +1,11 @@
+// Operations: the lines of the HTTP API, by noun.
+
+export * from "./control.ts";
+export * from "./definitions.ts";
+export * from "./messages.ts";
+export * from "./promises.ts";
+export * from "./queues.ts";
+export * from "./run-reads.ts";
+export * from "./runs.ts";
+export * from "./schedules.ts";
+export * from "./site.ts";
