@@ -77,7 +77,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // The first lets tests request shared database servers; it starts none itself.
-    globalSetup: ["test/servers/shared-servers.ts", "test/compiled.ts"],
+    globalSetup: ["test/servers/shared-servers.ts", "test/compiled.ts", "test/web/built.ts"],
     // Polled values come from another process; on a busy machine that takes seconds.
     expect: { poll: { timeout: 20_000 } },
     projects: [

@@ -6,6 +6,7 @@ import { chmodSync, existsSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { providePostgres, provideServers } from "./servers.mjs";
 import { binOf, pinnedNode, root, setUp } from "./set-up.mjs";
+import { isWebBuilt, markWebBuilt } from "./web.mjs";
 
 const SOURCES = "--conditions=reprise-source";
 
@@ -106,6 +107,7 @@ const commands = {
     ["format", [binOf("oxfmt"), "--check"]],
     ["lint", [binOf("oxlint"), "--deny-warnings"]],
     ["types", [binOf("typescript", "tsc"), "-p", "tsconfig.json"]],
+    ["web", [binOf("typescript", "tsc"), "-p", "web/tsconfig.json"]],
     ...(args.includes("--no-tests") ? [] : [["tests", [binOf("vitest"), "run", "--project", "sqlite", ...args]]]),
   ],
   format: (args) => [["format", [binOf("oxfmt"), ...args]]],
@@ -113,6 +115,12 @@ const commands = {
     ["clean", () => rmSync(join(root, "dist"), { recursive: true, force: true })],
     ["emit", [binOf("typescript", "tsc"), "-p", "tsconfig.build.json"]],
     ["executable", () => makeExecutable(join(root, "dist/cli/main.js"))],
+    ...commands.web(),
+  ],
+  // The dashboard, to dist/web: the server reads it from there, whether it runs from sources or from dist.
+  web: () => [
+    ["web", [binOf("vite"), "build", "--config", "web/vite.config.ts"]],
+    ["mark", markWebBuilt],
   ],
   // Benchmarks run the compiled package, not the sources: stripping types in the process costs 40 MB.
   bench: (args) => [
@@ -122,7 +130,7 @@ const commands = {
   ],
   faults: (args) => [["faults", [SOURCES, "test/faults/main.ts", ...args]]],
   sim: (args) => [["sim", [SOURCES, "test/simulation/main.ts", ...args]]],
-  cli: (args) => [["cli", [SOURCES, "src/cli/main.ts", ...args]]],
+  cli: (args) => [...(isWebBuilt() ? [] : commands.web()), ["cli", [SOURCES, "src/cli/main.ts", ...args]]],
 };
 
 const [name = "", ...args] = process.argv.slice(2);

@@ -1,0 +1,3 @@
+export function isWebBuilt(): boolean;
+export function markWebBuilt(): void;
+export function provideWeb(): void;

@@ -1,0 +1,134 @@
+// API: requests to the server by the types of the contract. Every refusal is a `Problem` with the words of the server.
+
+import type { ProblemBody } from "../../src/contract/site.ts";
+import { basePath, type QueryChange } from "./router.ts";
+
+/** A refusal of the server, or no answer (`status` 0). */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly hint: string | undefined;
+  readonly issues: readonly { readonly path: string; readonly message: string }[];
+
+  constructor(body: Partial<ProblemBody> & { readonly status: number }) {
+    super(body.detail ?? body.title ?? `The server answered ${body.status}.`);
+    this.name = "Problem";
+    this.status = body.status;
+    this.code = body.code ?? "";
+    this.detail = this.message;
+    this.hint = body.hint;
+    this.issues = body.issues ?? [];
+  }
+
+  /** The server or its store is out of reach: data of the page are stale until it answers. */
+  get isOutage(): boolean {
+    return this.status === 0 || this.status >= 502 || (this.status === 500 && this.code.startsWith("STORE_"));
+  }
+}
+
+export interface Fetched<T> {
+  readonly data: T;
+  readonly etag: string | undefined;
+}
+
+interface RequestOptions {
+  readonly query?: QueryChange;
+  readonly signal?: AbortSignal;
+}
+
+/** The address of an operation. Names in `path` must be encoded already: use the tag `at`. */
+export function apiUrl(path: string, query: QueryChange = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
+  }
+  const text = search.toString();
+  return basePath + path.replace(/^\//, "") + (text === "" ? "" : `?${text}`);
+}
+
+/** A path with encoded values: at`/v1/runs/${id}`. */
+export function at(parts: TemplateStringsArray, ...values: readonly (string | number)[]): string {
+  return parts.reduce((path, part, index) => path + encodeURIComponent(String(values[index - 1])) + part);
+}
+
+/** Called with every outage and every answer, so that the page knows whether it is stale. */
+let onReachable: (problem: Problem | undefined) => void = () => {};
+export function watchReachability(watcher: typeof onReachable): void {
+  onReachable = watcher;
+}
+
+async function send(url: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, { credentials: "same-origin", ...init });
+  } catch (thrown) {
+    if (init.signal?.aborted === true) throw thrown;
+    const problem = new Problem({ status: 0, code: "SERVER_UNREACHABLE", detail: "The server does not answer." });
+    onReachable(problem);
+    throw problem;
+  }
+  if (response.ok || response.status === 304) return response;
+  const problem = await problemOf(response);
+  if (problem.isOutage) onReachable(problem);
+  throw problem;
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  try {
+    return new Problem({ ...((await response.json()) as ProblemBody), status: response.status });
+  } catch {
+    return new Problem({ status: response.status, detail: `The server answered ${response.status}.` });
+  }
+}
+
+export async function get<T>(path: string, { query, signal }: RequestOptions = {}): Promise<T> {
+  const response = await send(apiUrl(path, query), {
+    headers: { accept: "application/json" },
+    ...(signal !== undefined && { signal }),
+  });
+  return (await response.json()) as T;
+}
+
+/** As `get`, but answers `undefined` if nothing changed since `etag`. */
+export async function getIfChanged<T>(
+  path: string,
+  etag: string | undefined,
+  { query, signal }: RequestOptions = {},
+): Promise<Fetched<T> | undefined> {
+  const response = await send(apiUrl(path, query), {
+    headers: { accept: "application/json", ...(etag !== undefined && { "if-none-match": etag }) },
+    // The browser's own cache would answer 200 for a 304 of the server.
+    cache: "no-store",
+    ...(signal !== undefined && { signal }),
+  });
+  if (response.status === 304) return undefined;
+  return { data: (await response.json()) as T, etag: response.headers.get("etag") ?? undefined };
+}
+
+/** A change. The key makes a repeated request the same request. */
+export async function post<T>(
+  path: string,
+  body: unknown = {},
+  { key = newKey(), method = "POST" }: { readonly key?: string; readonly method?: "POST" | "PUT" | "DELETE" } = {},
+): Promise<T> {
+  const response = await send(apiUrl(path), {
+    method,
+    headers: {
+      accept: "application/json",
+      "content-type": "application/json",
+      // A form of another site cannot send a header of its own.
+      "x-reprise": "dashboard",
+      "idempotency-key": key,
+    },
+    body: JSON.stringify(body),
+  });
+  if (response.status === 204) return undefined as T;
+  return (await response.json()) as T;
+}
+
+/** A random key. `crypto.randomUUID` exists only on https and localhost. */
+export function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,23 @@
+// Views of a run: the parts of its page below the first line. Each is a module of its own, chosen by `view` in the address.
+
+import type { ComponentType } from "preact";
+import type { RunDetail } from "../../../../src/contract/run.ts";
+
+/** What every view gets. It reads the rest from the API, and the rest of its state from the address (router.R1). */
+export interface RunViewProps {
+  readonly run: RunDetail;
+}
+
+export interface RunView {
+  readonly name: string;
+  readonly label: string;
+  readonly load: () => Promise<{ readonly default: ComponentType<RunViewProps> }>;
+  /** Absent: of every run. */
+  readonly shownFor?: (run: RunDetail) => boolean;
+}
+
+/** The first one that is shown for a run is its own view; graphs and flows start with their picture. */
+export const RUN_VIEWS: readonly RunView[] = [
+  { name: "timeline", label: "Timeline", load: () => import("./timeline-view.tsx") },
+  { name: "journal", label: "Journal", load: () => import("./journal-view.tsx") },
+];

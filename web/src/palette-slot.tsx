@@ -1,0 +1,25 @@
+// Palette slot: opens the palette of commands; its code is loaded at the first use.
+
+import { signal } from "@preact/signals";
+import type { ComponentType, JSX } from "preact";
+
+/** What the palette gets. */
+export interface PaletteProps {
+  readonly onClose: () => void;
+}
+
+const isOpen = signal(false);
+const loaded = signal<ComponentType<PaletteProps> | undefined>(undefined);
+
+export function openPalette(): void {
+  isOpen.value = true;
+  if (loaded.peek() === undefined) {
+    void import("./palette/palette.tsx").then((module) => (loaded.value = module.default));
+  }
+}
+
+export function PaletteSlot(): JSX.Element | null {
+  const Palette = loaded.value;
+  if (!isOpen.value || Palette === undefined) return null;
+  return <Palette onClose={() => (isOpen.value = false)} />;
+}

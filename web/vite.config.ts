@@ -1,0 +1,32 @@
+// The build of the dashboard: one entry, a chunk per page, everything relative to the address in `<base>`.
+
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vite";
+
+const folder = fileURLToPath(new URL(".", import.meta.url));
+
+export default defineConfig({
+  root: folder,
+  // Relative: the server may have a base path, which is known only when it starts.
+  base: "./",
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    outDir: fileURLToPath(new URL("../dist/web", import.meta.url)),
+    emptyOutDir: true,
+    target: "es2023",
+    // The Content-Security-Policy refuses data addresses.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        // A chunk is named by its folder: every page is a file page.tsx.
+        chunkFileNames: ({ facadeModuleId }) => {
+          const [, folder, file] = /([^/]+)\/([^/]+)\.tsx?$/.exec(facadeModuleId ?? "") ?? [];
+          return `assets/${folder === undefined ? "shared" : file === "page" ? folder : `${folder}-${file}`}-[hash].js`;
+        },
+      },
+    },
+  },
+  logLevel: "warn",
+});
