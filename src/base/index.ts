@@ -29,6 +29,18 @@ export { checkOptionNames } from "./options.ts";
 export { ENGINE_NAME } from "./package-version.ts";
 export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
 export { checkCodec, type PayloadCodec, type PayloadContext } from "./payload-codec.ts";
+export {
+  clip,
+  clipMiddle,
+  escapeOf,
+  plain,
+  plainLines,
+  pluralize,
+  showValue,
+  sizeText,
+  textOf,
+  UNSAFE_CHARACTERS,
+} from "./plain-text.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { needlesOf, REDACTED, redactData, redactText, secretKeys, type Needles } from "./redact.ts";
 export { RetryLaterError } from "./retry-later-error.ts";
@@ -37,5 +49,5 @@ export { isThenable } from "./thenable.ts";
 export { toBytes, type Size, type SizeUnit } from "./size.ts";
 export { activeResources, idleMs, requireRealTime, systemClock, systemRandom, systemTimers } from "./system.ts";
 export { Fifo } from "./fifo.ts";
-export { userStack } from "./user-stack.ts";
+export { userFrames, userStack } from "./user-stack.ts";
 export { CODEC_MARK, unreadableReason, unreadableText } from "./unreadable.ts";

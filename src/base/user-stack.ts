@@ -3,6 +3,7 @@
 import { dirname, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { InvariantError, RepriseError } from "./errors.ts";
+import { plainLines } from "./plain-text.ts";
 
 /** The folder that holds this package's code, as paths and as URLs: stacks of modules contain URLs. */
 const PACKAGE = dirname(dirname(fileURLToPath(import.meta.url))) + sep;
@@ -22,6 +23,14 @@ export function userStack(error: unknown): string | undefined {
   const isWrapper = error instanceof RepriseError && error.code === "MAX_ATTEMPTS_EXCEEDED" && cause instanceof Error;
   const thrown = own.length === 0 && isWrapper ? split(String(cause.stack)).frames.filter(isOfUser) : own;
   return [...head, ...thrown].join("\n");
+}
+
+/** The lines of a recorded stack that belong to the user's program, the innermost first. */
+export function userFrames(stack: string): readonly string[] {
+  return plainLines(stack)
+    .split("\n")
+    .filter((line) => FRAME.test(line) && isOfUser(line))
+    .map((line) => line.trim());
 }
 
 const FRAME = /^\s+at /;

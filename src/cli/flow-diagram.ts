@@ -2,7 +2,7 @@
 
 import { formatMs } from "../base/index.ts";
 import { OUTPUT, type FlowBody, type FlowDescription, type FlowNodeDescription, type Region } from "../flow/index.ts";
-import type { FlowNodeState, FlowRow, FlowRun } from "./flow-run.ts";
+import type { FlowNodeState, FlowRow, FlowRun } from "../explain/index.ts";
 import { stateText } from "./flow-view.ts";
 import { idsOf, terminalBox, type Arrow, type Box, type Mark, type Diagram } from "./diagram.ts";
 

@@ -2,7 +2,7 @@
 
 import { formatMs } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
-import { type FlowNodeState, type FlowRow, type FlowRun, type SpreadCounts } from "./flow-run.ts";
+import { type FlowNodeState, type FlowRow, type FlowRun, type SpreadCounts } from "../explain/index.ts";
 import { paint, type Paint } from "./output.ts";
 import { isoOf, jsonOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";

@@ -9,8 +9,8 @@ import {
   type CurrentNode,
   type GraphNodeState,
   type StepRange,
-} from "./graph-run.ts";
-import { bytesOf, changedText, nodesText, placeText } from "./node-lines.ts";
+} from "../explain/index.ts";
+import { bytesOf, changedText, nodesText, placeText } from "../explain/index.ts";
 import { paint, type Paint } from "./output.ts";
 import { isoOf, jsonOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";

@@ -14,10 +14,10 @@ import {
 } from "../kernel/index.ts";
 import { dotOf } from "./dot.ts";
 import { flowDiagramOf, flowTraceOf } from "./flow-diagram.ts";
-import { readFlowRun } from "./flow-run.ts";
+import { readFlowRun } from "../explain/index.ts";
 import { flowNodesJson } from "./flow-view.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { eachEntry, readGraphRun, tallyOf, type GraphRun } from "./graph-run.ts";
+import { eachEntry, readGraphRun, tallyOf, type GraphRun } from "../explain/index.ts";
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { mermaidOf } from "./mermaid.ts";
 import { shellWord } from "./next-command.ts";

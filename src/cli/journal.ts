@@ -3,7 +3,7 @@
 import { decode, formatMs } from "../base/index.ts";
 import type { Entry, StepCommittedData } from "../kernel/index.ts";
 import { readSharedAsWritten } from "../workflow/index.ts";
-import { tallyOf, tallyText } from "./graph-run.ts";
+import { tallyOf, tallyText } from "../explain/index.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";

@@ -7,8 +7,3 @@ const PACKAGE_URL = new URL("..", import.meta.url).href;
 export function isPackageFile(path: string): boolean {
   return pathToFileURL(path).href.startsWith(PACKAGE_URL);
 }
-
-/** True for a stack frame inside the package, which users do not need to see. */
-export function isPackageFrame(frame: string): boolean {
-  return frame.includes(PACKAGE_URL);
-}

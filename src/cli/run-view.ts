@@ -1,8 +1,7 @@
 // Run view: texts about one run: its status, what it waits for, its error and the next command.
 
-import { formatMs } from "../base/index.ts";
+import { formatMs, userFrames } from "../base/index.ts";
 import type { RunRecord } from "../kernel/index.ts";
-import { userFrames } from "./attempt-lines.ts";
 import type { NotedInputChange } from "../workflow/index.ts";
 import { withStoreOption } from "./next-command.ts";
 import { wrapWords } from "./explanation.ts";

@@ -8,7 +8,7 @@ import {
   type RunRecord,
   type Store,
 } from "../kernel/index.ts";
-import { readFlowRun, type FlowRun } from "./flow-run.ts";
+import { readFlowRun, type FlowRun } from "../explain/index.ts";
 import { failedLines, flowJson, flowNodeLines } from "./flow-view.ts";
 import { EXIT } from "./exit-codes.ts";
 import { readRunLeases } from "./run-leases.ts";

@@ -10,7 +10,7 @@ import {
   type RunRecord,
   type Store,
 } from "../kernel/index.ts";
-import { eachEntry, lastStepOf, readGraphRun, type GraphRun, type StepRange } from "./graph-run.ts";
+import { eachEntry, lastStepOf, readGraphRun, type GraphRun, type StepRange } from "../explain/index.ts";
 import { graphJson, currentStepLines, stepLines } from "./graph-view.ts";
 import { EXIT } from "./exit-codes.ts";
 import { readRunLeases } from "./run-leases.ts";

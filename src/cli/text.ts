@@ -1,48 +1,8 @@
-// Text: makes payloads and names safe for terminals. No control character of a payload reaches the terminal.
+// Text: lines for terminals.
 
-import { inspect } from "node:util";
+import { escapeOf, UNSAFE_CHARACTERS } from "../base/index.ts";
 
-// Control characters, and the marks that reorder the text around them.
-const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
-const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
-
-function escapeOf(char: string): string {
-  return SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
-
-/** Escapes control characters and line breaks. */
-export function plain(text: string): string {
-  return text.toWellFormed().replace(UNSAFE, escapeOf);
-}
-
-/** Escapes control characters, but keeps line breaks. */
-export function plainLines(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => plain(line))
-    .join("\n");
-}
-
-/** A value on one line, cut to `width`. */
-export function showValue(value: unknown, width = Number.POSITIVE_INFINITY): string {
-  if (value instanceof Error) return clip(plain(`${value.name}: ${value.message}`), width);
-  const text = inspect(value, {
-    breakLength: Number.POSITIVE_INFINITY,
-    depth: 6,
-    maxArrayLength: 20,
-    maxStringLength: 2_000,
-  });
-  // Joins the lines of the layout and of error messages; breaks inside strings are already escaped.
-  return clip(plain(text.replace(/\n\s*/g, " ")), width);
-}
-
-export function clip(text: string, width: number): string {
-  if (text.length <= width) return text;
-  let end = Math.max(1, width - 1);
-  // Do not split a surrogate pair.
-  if (!text.slice(0, end).isWellFormed()) end -= 1;
-  return `${text.slice(0, end)}…`;
-}
+export { clip, clipMiddle, plain, plainLines, pluralize, showValue, sizeText, textOf } from "../base/index.ts";
 
 const STYLE = /\p{Cc}\[[\d;]*m/gu;
 
@@ -62,33 +22,11 @@ export function clipPainted(line: string, width: number): string {
   return `${kept}${end.isWellFormed() ? end : end.slice(0, -1)}…`;
 }
 
-/** Like `clip`, but removes the middle: ids often differ at their end. */
-export function clipMiddle(text: string, width: number): string {
-  if (text.length <= width) return text;
-  const tail = Math.floor((width - 1) / 2);
-  const end = text.slice(text.length - tail);
-  return `${clip(text, width - tail)}${end.isWellFormed() ? end : end.slice(1)}`;
-}
-
 /** JSON on one line. Escapes the control characters that JSON allows inside strings. */
 export function jsonText(value: unknown): string {
   return singleLine(JSON.stringify(value));
 }
 
 export function singleLine(json: string): string {
-  return json.replace(UNSAFE, escapeOf);
-}
-
-export function pluralize(count: number, one: string, several: string): string {
-  return `${count} ${count === 1 ? one : several}`;
-}
-
-export function sizeText(bytes: number): string {
-  if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(0)} kB`;
-  return bytes < 1_000_000_000 ? `${(bytes / 1_000_000).toFixed(1)} MB` : `${(bytes / 1_000_000_000).toFixed(2)} GB`;
-}
-
-/** The value if it is text, as in every journal of this version. */
-export function textOf(value: unknown, otherwise: string): string {
-  return typeof value === "string" ? value : otherwise;
+  return json.replace(UNSAFE_CHARACTERS, escapeOf);
 }

@@ -12,10 +12,10 @@ import {
   type StepCommittedData,
   type Store,
 } from "../kernel/index.ts";
-import { FlowReader, isCompletedItem, readFlowRun, rowsOf } from "./flow-run.ts";
+import { FlowReader, isCompletedItem, readFlowRun, rowsOf } from "../explain/index.ts";
 import { flowJson, openNodeLines } from "./flow-view.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { eachEntry, currentStateOf } from "./graph-run.ts";
+import { eachEntry, currentStateOf } from "../explain/index.ts";
 import { graphJson, currentStepLines } from "./graph-view.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";

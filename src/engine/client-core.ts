@@ -57,6 +57,7 @@ import { checkQueueName, queueHandle, queueInfoOf } from "./queue-handle.ts";
 import { ResultWaiters } from "./result-waiters.ts";
 import type { Scratch } from "./resume-replay.ts";
 import { readInfo } from "./read-info.ts";
+import { runAccess, type RunAccess } from "./run-access.ts";
 import { RunHandle, settleIfEnded, type RunHandleHost } from "./run-handle.ts";
 import { listedInfoOf } from "./run-info.ts";
 import { RunWatchers } from "./run-watchers.ts";
@@ -90,6 +91,7 @@ export class ClientCore implements Client {
   readonly #schedulesHost: SchedulesHost;
   readonly #guard: Guard;
   readonly #forgetSecrets: () => void;
+  #access: RunAccess | undefined;
   #closing: Promise<void> | undefined;
   #drained: Promise<void> | undefined;
   /** Waiters whose runs are still to be read after the last change by another process. */
@@ -139,6 +141,11 @@ export class ClientCore implements Client {
   /** For rooms that work on the same store without being part of an engine. */
   get "~store"(): Store {
     return this.#parts.store;
+  }
+
+  /** For rooms that work on runs whose definitions they do not know. */
+  get "~access"(): RunAccess {
+    return (this.#access ??= runAccess(this.#handleHost));
   }
 
   begin(): Promise<void> {

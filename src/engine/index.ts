@@ -88,3 +88,4 @@ export { queueInfoOf } from "./queue-handle.ts";
 export { verifyPure, type PureStepVerdict, type PureVerification } from "./verify-pure.ts";
 export { checkLogger } from "./logger.ts";
 export { openStoreOf } from "./open-store-of.ts";
+export { runAccessOf, type RunAccess } from "./run-access.ts";

@@ -17,3 +17,32 @@ export {
   type StepKind,
   type TypedEntry,
 } from "./steps.ts";
+export { executionText, failedAttemptLines, markOf, thrownAt, type TimelineMark } from "./attempt-texts.ts";
+export { offsetText, TimelineReader, type Line, type Tone } from "./entry-line.ts";
+export { bytesOf, bytesText, changedText, nodesText, placeText, stepText } from "./node-texts.ts";
+export { changesOf, tallyOf, tallyText, type ChannelChange, type NodeTally } from "./step-changes.ts";
+export {
+  currentStateOf,
+  eachEntry,
+  lastStepOf,
+  readGraphRun,
+  StepReader,
+  type CurrentNode,
+  type GraphNodeState,
+  type GraphRun,
+  type GraphStep,
+  type StepRange,
+} from "./graph-run.ts";
+export {
+  FAILED_ITEMS,
+  FlowReader,
+  isCompletedItem,
+  readFlowRun,
+  rowsOf,
+  type FailedItem,
+  type FlowNodeState,
+  type FlowRow,
+  type FlowRowKind,
+  type FlowRun,
+  type SpreadCounts,
+} from "./flow-run.ts";

@@ -9,6 +9,7 @@
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, type Duration } from "../base/index.ts";
 import {
+  FLOW_OUTPUT,
   checkDeadline,
   checkNodeRoute,
   checkPolicy,
@@ -359,7 +360,7 @@ function definitionOf(draft: FlowDraft, needs: unknown, derive: unknown): Flow<s
 }
 
 /** Not a possible name of a node, because names have no brackets. */
-export const OUTPUT = "[output]";
+export const OUTPUT = FLOW_OUTPUT;
 
 type NewNode = Pick<FlowNode, "work" | "needs"> & Partial<Pick<FlowNode, "policy" | "slotOptions" | "label">>;
 

@@ -2,7 +2,7 @@
 
 import { RepriseError } from "../base/index.ts";
 import type { FlowBody } from "./definition.ts";
-import { SPREAD_SUFFIX } from "./node.ts";
+import { SPREAD_SUFFIX } from "../kernel/index.ts";
 import type { Head } from "./regions.ts";
 
 /** A head, or one item of the spread that is a head. */
@@ -17,10 +17,7 @@ export interface NodeRef {
   readonly isPortion: boolean;
 }
 
-/** `saved[17]` */
-export function spreadItemName(spread: string, index: number): string {
-  return `${spread}[${index}]`;
-}
+export { parseItemName, spreadItemName, type ParsedItemName } from "../kernel/index.ts";
 
 /** `fetch[again]` */
 export function rederiveItemName(head: string): string {
@@ -33,29 +30,6 @@ export function portionItemName(spread: string): string {
 }
 
 const ITEM = /^(.*)\[(\d+|again|more)\]$/s;
-
-/** What the name of an item or of an entry's command says, without the flow's definition. */
-export interface ParsedItemName {
-  readonly node: string;
-  /**
-   * `spread`: the list of a spread, `saved[]`. `item`: one of its items. `portion`: `saved[more]`. `rederive`: `fetch[again]`.
-   * `when`: `large?`.
-   */
-  readonly kind: "node" | "spread" | "item" | "portion" | "rederive" | "when";
-  /** Set for an item of a spread. */
-  readonly index: number | undefined;
-}
-
-export function parseItemName(name: string): ParsedItemName {
-  if (name.endsWith(SPREAD_SUFFIX))
-    return { node: name.slice(0, -SPREAD_SUFFIX.length), kind: "spread", index: undefined };
-  if (name.endsWith("?")) return { node: name, kind: "when", index: undefined };
-  const [, node = name, which] = ITEM.exec(name) ?? [];
-  if (which === undefined) return { node, kind: "node", index: undefined };
-  if (which === "more") return { node, kind: "portion", index: undefined };
-  if (which === "again") return { node, kind: "rederive", index: undefined };
-  return { node, kind: "item", index: Number(which) };
-}
 
 /** Undefined if the flow does not have it. */
 export function findRef({ regions }: FlowBody, item: string): NodeRef | undefined {

@@ -80,4 +80,4 @@ export function edgesInto({ id, needs, guard, work }: FlowNode): readonly FlowEd
   return guard === undefined ? edges : [...edges, { source: guard.when, target: id, side: guard.side }];
 }
 
-export const SPREAD_SUFFIX = "[]";
+export { SPREAD_SUFFIX } from "../kernel/index.ts";

@@ -363,6 +363,7 @@ export {
   type HistoryEvent,
   type MetaRow,
 } from "./history.ts";
+export { FLOW_OUTPUT, parseItemName, SPREAD_SUFFIX, spreadItemName, type ParsedItemName } from "./item-name.ts";
 export {
   ALONE_AFTER,
   groupSize,

@@ -25,6 +25,7 @@ import {
   checkSignal,
   onAbort,
   openUnlessAborted,
+  runAccessOf,
   unlessAborted,
   waitFor,
   type Client,
@@ -39,6 +40,7 @@ import {
   type QueueInfo,
   type ResultOptions,
   type Run,
+  type RunAccess,
   type RunInfo,
   type ScheduleHandle,
   type ScheduleInfo,
@@ -204,6 +206,10 @@ export class CrashableTestEngine implements TestEngine {
 
   get "~store"(): Store {
     return this.#world.store;
+  }
+
+  get "~access"(): RunAccess | undefined {
+    return runAccessOf(this.#process.core);
   }
 
   get process(): TestProcess {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, RepriseError } from "reprise";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
-import { readGraphRun, type GraphRun } from "../../src/cli/graph-run.ts";
+import { readGraphRun, type GraphRun } from "../../src/explain/graph-run.ts";
 import { currentStepLines } from "../../src/cli/graph-view.ts";
 import { stepRangeOf } from "../../src/cli/show-graph.ts";
 import type { RunRecord, Store } from "../../src/kernel/index.ts";

@@ -6,11 +6,13 @@
 // flow-run.F3. Counters are read before the journal: a node that ends in between is listed once, as ended.
 
 import { decode } from "../base/index.ts";
-import { OUTPUT, parseItemName, spreadItemName } from "../flow/index.ts";
 import {
   decodeData,
   hasEnded,
+  FLOW_OUTPUT,
   journalEntryOf,
+  parseItemName,
+  spreadItemName,
   type Entry,
   type EntryData,
   type ItemInfo,
@@ -20,7 +22,7 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { eachEntry } from "./graph-run.ts";
-import { attemptOf } from "../explain/index.ts";
+import { attemptOf } from "./steps.ts";
 
 /** A completed item of a spread: `show --watch` counts it and prints no line. */
 export function isCompletedItem({ type, command }: Pick<Entry, "type" | "command">): boolean {
@@ -264,7 +266,7 @@ export async function rowsOf(
       waiting.push({
         ...EMPTY_ROW,
         node: name,
-        kind: name === OUTPUT ? "output" : isSpread ? "spread" : "node",
+        kind: name === FLOW_OUTPUT ? "output" : isSpread ? "spread" : "node",
         state: "waiting",
         inputs: { completed, required },
       });
@@ -276,7 +278,7 @@ export async function rowsOf(
     const item = states[index];
     const state = child === undefined ? queueStateOf(item) : "awaiting_child";
     const failures = item?.failures === undefined ? [] : (decode(item.failures) as readonly unknown[]);
-    const kind = name === OUTPUT ? "output" : isSpread ? "spread" : child === undefined ? "node" : "call";
+    const kind = name === FLOW_OUTPUT ? "output" : isSpread ? "spread" : child === undefined ? "node" : "call";
     rows.push({
       ...EMPTY_ROW,
       node: name,
@@ -321,7 +323,7 @@ function endedRows(reader: FlowReader, name: string, { entry, data }: EndedNode)
   const own: FlowRow = {
     ...EMPTY_ROW,
     node: name,
-    kind: name === OUTPUT ? "output" : spread !== undefined ? "spread" : child !== undefined ? "call" : "node",
+    kind: name === FLOW_OUTPUT ? "output" : spread !== undefined ? "spread" : child !== undefined ? "call" : "node",
     state,
     attempts: spread?.attempts ?? attemptOf(data),
     tookMs: spread === undefined ? undefined : entry.at - spread.at,

@@ -1,11 +1,9 @@
-// Node lines: texts about the nodes and steps of graphs and flows, for the timeline and for `show`.
+// Node texts: sentences about the nodes and steps of graphs and flows.
 
-import { formatMs } from "../base/index.ts";
-import { parseItemName } from "../flow/index.ts";
-import type { StepCommittedData } from "../kernel/index.ts";
-import { changesOf, tallyOf, tallyText, type ChannelChange, type NodeTally } from "./graph-run.ts";
-import { attemptOf, type TypedEntry } from "../explain/index.ts";
-import { plain, pluralize, showValue, sizeText } from "./text.ts";
+import { formatMs, plain, pluralize, showValue, sizeText } from "../base/index.ts";
+import { parseItemName, type StepCommittedData } from "../kernel/index.ts";
+import { changesOf, tallyOf, tallyText, type ChannelChange, type NodeTally } from "./step-changes.ts";
+import { attemptOf, type TypedEntry } from "./steps.ts";
 
 /** `2.1`: the second item of step 2. */
 export function placeText(command: string): string {

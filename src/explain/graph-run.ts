@@ -4,13 +4,11 @@
 // graph-run.G2. Steps are read page by page; entries that are not shown are not kept.
 // graph-run.G3. The current nodes follow from the entries after the last checkpoint, without those a retry made void.
 
-import { encode } from "../base/index.ts";
 import {
   decodeData,
   forkOriginOf,
   hasEnded,
   journalEntryOf,
-  type Delta,
   type Entry,
   type EntryType,
   type FrontierItemData,
@@ -19,24 +17,8 @@ import {
   type StepCommittedData,
   type Store,
 } from "../kernel/index.ts";
-import { textOf } from "./text.ts";
-import { attemptOf, effectiveEntries, nodeOf, stepsOf, typedEntryOf, type Step } from "../explain/index.ts";
-
-export interface ChannelChange {
-  readonly channel: string;
-  readonly how: "append" | "merge" | "set";
-  /** Appended items or merged keys. */
-  readonly count: number;
-  readonly bytes: number;
-}
-
-/** The executions of one node in a step. */
-export interface NodeTally {
-  readonly node: string;
-  readonly count: number;
-  /** The highest number of attempts among them. */
-  readonly attempts: number;
-}
+import { changesOf, tallyOf, type ChannelChange, type NodeTally } from "./step-changes.ts";
+import { attemptOf, effectiveEntries, nodeOf, stepsOf, typedEntryOf, type Step } from "./steps.ts";
 
 export interface GraphStep {
   readonly step: number;
@@ -202,32 +184,6 @@ export class StepReader {
   }
 }
 
-export function tallyOf(
-  items: readonly { readonly node: string }[],
-  attemptsAt: (index: number) => number = () => 1,
-): readonly NodeTally[] {
-  const tallies = new Map<string, NodeTally>();
-  for (const [index, { node }] of items.entries()) {
-    const { count = 0, attempts = 1 } = tallies.get(node) ?? {};
-    tallies.set(node, { node, count: count + 1, attempts: Math.max(attempts, attemptsAt(index)) });
-  }
-  return [...tallies.values()];
-}
-
-export function changesOf({ append = {}, merge = {}, set = {} }: Delta): readonly ChannelChange[] {
-  const change = (how: ChannelChange["how"], channel: string, value: unknown, count: number): ChannelChange => ({
-    channel,
-    how,
-    count,
-    bytes: Buffer.byteLength(encode(value)),
-  });
-  return [
-    ...Object.entries(append).map(([name, items]) => change("append", name, items, items.length)),
-    ...Object.entries(merge).map(([name, laid]) => change("merge", name, laid, Object.keys(laid).length)),
-    ...Object.entries(set).map(([name, value]) => change("set", name, value, 1)),
-  ];
-}
-
 const NODE_ENTRIES: ReadonlySet<EntryType> = new Set<EntryType>(["NodeCompleted", "NodeFailed", "NodeRetried"]);
 
 /** graph-run.G3 */
@@ -274,9 +230,4 @@ function currentNode(
       if (waits.length > 0) return { ...made, state: "waiting" };
       return { ...made, state: hasStarted ? "running" : "pending" };
   }
-}
-
-/** `search`, or `search ×3`. */
-export function tallyText({ node, count }: NodeTally): string {
-  return `${textOf(node, "?")}${count > 1 ? ` ×${count}` : ""}`;
 }
