@@ -5,6 +5,7 @@
 //   is one. docs/errors has a page for each code, and test/docs checks that it says the same.
 
 import { FEDERATION_ERRORS } from "./federation-errors.ts";
+import { SERVER_ERRORS } from "./server-errors.ts";
 
 export type ErrorFamily = "usage" | "determinism" | "store" | "outcome" | "federation" | "invariant";
 
@@ -195,6 +196,9 @@ export const ERROR_CATALOGUE = {
     summary: "Invalid call. The message says what to change.",
     next: "Change the call as the message says; for a command, `reprise <command> --help`.",
   },
+
+  // usage of the HTTP server
+  ...SERVER_ERRORS,
 
   // determinism: the author of the definition must change its code, or restore the earlier code
   DETERMINISM_VIOLATION: {

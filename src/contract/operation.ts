@@ -29,6 +29,13 @@ export interface OperationSpec<Q, B, R> {
   /** The status of success and what it carries; default 200. `null`: an empty body. */
   readonly status?: 200 | 201 | 202 | 204;
   readonly answer: JsonSchema<R> | MediaType | null;
+  /** The body is a form of a page. Such an operation is `public`, and a secret in its path stands for the caller. */
+  readonly form?: true;
+  /**
+   * What a caller with scopes gets from an operation that is not about one run, definition, queue or schedule in its path. `open`: the
+   * same as others, because it says nothing about runs. `filtered`: its code leaves out what the caller may not see. Absent: a refusal.
+   */
+  readonly scope?: "open" | "filtered";
   /** It may wait or stream for longer than the time limit of a request. */
   readonly waits?: true;
   /** A request and its answer that are true on a real server; tests send it. */

@@ -1,0 +1,29 @@
+// Server errors: the codes of the error catalogue with which the HTTP server refuses a caller. The caller must change the request.
+
+export const SERVER_ERRORS = {
+  LINK_CLOSED: {
+    family: "usage",
+    summary: "The approval link cannot answer: its promise has an answer, its run has ended, or the link has expired.",
+    next: "Ask the sender for a new link if the promise is still open: `reprise promises` lists those that are.",
+  },
+  ROLE_REQUIRED: {
+    family: "usage",
+    summary: "The token is valid, but its role or its scope does not allow this operation.",
+    next: "Use a token with the role that the message names: `reprise token create <name> --role <role>`.",
+  },
+  TOKEN_REQUIRED: {
+    family: "usage",
+    summary: "The request has no token, or its token or session is unknown, expired or revoked.",
+    next: "Send `Authorization: Bearer <token>`; `reprise token create <name> --role <role>` prints a token. In a browser, sign in at `/login`.",
+  },
+  WRONG_HOST: {
+    family: "usage",
+    summary: "The Host header names another server, as it does when a page makes its own name resolve to this machine.",
+    next: "Use the address that the server prints, or pass the public address: `createServer(engine, { origin })`, `reprise serve --origin <url>`.",
+  },
+  WRONG_ORIGIN: {
+    family: "usage",
+    summary: "The request comes from a page of another origin, or could have been sent by one.",
+    next: "Name the origin in `cors` of `createServer`. Outside of a browser, send JSON with a bearer token or the header `x-reprise: 1`.",
+  },
+} as const;

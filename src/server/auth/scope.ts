@@ -1,0 +1,126 @@
+// Scope: which runs, definitions and queues a caller may see.
+//
+// scope.S1. A run outside of a caller's scope does not exist for that caller: the answer is the one for an unknown id.
+// scope.S2. The path decides: an operation with a run, definition, queue or schedule in its path is checked before its code runs. Any other
+//   operation refuses a caller with scopes, unless the table says that it filters or tells nothing (`scope` of the operation).
+// scope.S3. A browser token reaches operations of its own run only; one for a stream reaches that stream only.
+
+import { RepriseError } from "../../base/index.ts";
+import type { Operation } from "../../contract/index.ts";
+import type { Caller, ServerHost } from "../host.ts";
+
+/** The facts of a run that scopes look at. */
+export interface ScopedRun {
+  readonly id: string;
+  readonly definition: string;
+  readonly tags: readonly string[];
+}
+
+export function maySeeRun(caller: Caller | undefined, { id, definition, tags }: ScopedRun): boolean {
+  if (caller?.run !== undefined && caller.run !== id) return false;
+  return maySeeDefinition(caller, definition) && (caller?.tags?.some((tag) => tags.includes(tag)) ?? true);
+}
+
+export function maySeeDefinition(caller: Caller | undefined, name: string): boolean {
+  return caller?.definitions?.includes(name) ?? true;
+}
+
+export function maySeeQueue(caller: Caller | undefined, name: string): boolean {
+  return caller?.run === undefined && (caller?.queues?.includes(name) ?? true);
+}
+
+/** A schedule starts runs of its definition; a caller with tags cannot know which tags they will have. */
+export function maySeeSchedule(caller: Caller | undefined, definition: string): boolean {
+  return caller?.run === undefined && caller?.tags === undefined && maySeeDefinition(caller, definition);
+}
+
+export function isScoped(caller: Caller | undefined): boolean {
+  if (caller === undefined) return false;
+  const { definitions, tags, queues, run } = caller;
+  return definitions !== undefined || tags !== undefined || queues !== undefined || run !== undefined;
+}
+
+/** What an operation is asked for. */
+export interface ScopedCall {
+  readonly operation: Operation;
+  readonly caller: Caller | undefined;
+  readonly params: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly host: Pick<ServerHost, "client" | "store">;
+}
+
+/** scope.S1, scope.S2. Throws if the caller's scopes do not include what the operation is about. */
+export async function checkScope(call: ScopedCall): Promise<void> {
+  const { operation, caller, params, host } = call;
+  if (caller === undefined || !isScoped(caller)) return;
+  const [, noun, variable] = /^\/v1\/(\w+)\/\{(\w+)\}/.exec(operation.path) ?? [];
+  const name = params[variable ?? ""] ?? "";
+  if (caller.run !== undefined) checkBrowserScope(call, noun === "runs" ? name : undefined);
+  switch (noun) {
+    case "runs":
+      for (const id of new Set([name, ...otherRuns(params)])) await checkRun(caller, id, host);
+      return;
+    case "definitions":
+      if (!maySeeDefinition(caller, name))
+        throw new RepriseError("UNKNOWN_DEFINITION", `There is no definition ${name}.`, { details: { status: 404 } });
+      return checkNewRun(call);
+    case "queues":
+      if (maySeeQueue(caller, name)) return;
+      throw new RepriseError("QUEUE_NOT_FOUND", `There is no queue ${name}.`);
+    case "schedules": {
+      const schedule = await host.client.findSchedule(name);
+      if (schedule !== undefined && maySeeSchedule(caller, schedule.definition)) return;
+      throw new RepriseError("SCHEDULE_NOT_FOUND", `There is no schedule ${name}.`);
+    }
+    default:
+      if (operation.scope === undefined) throw outOfScope(call);
+  }
+}
+
+/** The other run of a comparison, and the like. */
+function otherRuns({ other }: Readonly<Record<string, string>>): readonly string[] {
+  return other === undefined ? [] : [other];
+}
+
+async function checkRun(caller: Caller, id: string, { store }: ScopedCall["host"]): Promise<void> {
+  const run = await store.findRun(id);
+  if (run !== undefined && maySeeRun(caller, run)) return;
+  throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id}. Check the id and the store: \`reprise list\`.`);
+}
+
+/** A run that the caller starts must be one that it can see. */
+function checkNewRun({ operation, caller, body }: ScopedCall): void {
+  if (operation.method !== "POST" || caller?.tags === undefined) return;
+  const { tags } = (body ?? {}) as { readonly tags?: readonly string[] };
+  if (caller.tags.some((tag) => tags?.includes(tag) === true)) return;
+  throw new RepriseError(
+    "ROLE_REQUIRED",
+    `The token ${caller.name} is limited to runs with the tag ${caller.tags.join(" or ")}. Start the run with one of them: \`"tags": [${JSON.stringify(caller.tags[0])}]\`.`,
+    { details: { status: 403 } },
+  );
+}
+
+/** scope.S3 */
+function checkBrowserScope(call: ScopedCall, run: string | undefined): void {
+  const { operation, caller, params } = call;
+  if (run === undefined && (operation.scope === undefined || caller?.stream !== undefined)) throw outOfScope(call);
+  if (caller?.stream === undefined) return;
+  const isStream = /^\/v1\/runs\/\{\w+\}\/streams\/\{(\w+)\}$/.exec(operation.path);
+  if (isStream === null || params[isStream[1]!] !== caller.stream) throw outOfScope(call);
+}
+
+function outOfScope({ operation, caller }: ScopedCall): RepriseError {
+  const { definitions, tags, queues, run, stream } = caller ?? {};
+  const limits = [
+    ...(run === undefined ? [] : [`the run ${run}`]),
+    ...(stream === undefined ? [] : [`its stream ${stream}`]),
+    ...(definitions === undefined ? [] : [`the definitions ${definitions.join(", ")}`]),
+    ...(tags === undefined ? [] : [`the tags ${tags.join(", ")}`]),
+    ...(queues === undefined ? [] : [`the queues ${queues.join(", ")}`]),
+  ];
+  return new RepriseError(
+    "ROLE_REQUIRED",
+    `The token ${caller?.name} is limited to ${limits.join(", ")}; ${operation.method} ${operation.path} is about the whole server. Use a token without scopes.`,
+    { details: { status: 403 } },
+  );
+}
