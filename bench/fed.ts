@@ -19,7 +19,7 @@ import { openHome, type Home } from "../src/federation/home/home.ts";
 import type { Batch } from "../src/federation/home/ingest.ts";
 import { contentOf, type Content } from "../src/federation/log/content.ts";
 import { createFederationHandler } from "../src/federation/serve/federation-handler.ts";
-import { listen } from "../src/federation/serve/listener.ts";
+import { listen } from "../src/http/index.ts";
 import { pullFrom, type PulledLog } from "../src/federation/sync/pull.ts";
 import { pushTo } from "../src/federation/sync/push.ts";
 import { SyncState } from "../src/federation/sync/sync-state.ts";

@@ -66,7 +66,6 @@ export type {
 } from "./api.ts";
 export { createFederation, openFederation } from "./federation.ts";
 export { createFederationHandler } from "./serve/federation-handler.ts";
-export { listen } from "./serve/listener.ts";
 export { tokenDigest } from "./serve/peer-access.ts";
 export type { Call } from "./serve/route.ts";
 export { listSnapshotsIn } from "./site-snapshots.ts";

@@ -5,16 +5,15 @@
 // site-server.V2. Beyond loopback the server needs TLS, or the operator's word that a proxy in front of it has TLS (F-52).
 
 import { RepriseError, systemClock, systemTimers } from "../base/index.ts";
+import { isLoopback, listen } from "../http/index.ts";
 import type { SiteServer, ServeOptions } from "./api.ts";
 import type { Peer } from "./check-settings.ts";
 import { createFederationHandler, type FederationHandler } from "./serve/federation-handler.ts";
-import { listen } from "./serve/listener.ts";
 import { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
 import type { Route } from "./serve/route.ts";
 import type { SiteParts } from "./site.ts";
 
 const DEFAULT_PORT = 7420;
-const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|localhost|::1)$/;
 
 /** Starts the server. `routes`: those of work. */
 const MAX_PORT = 65_535;
@@ -28,7 +27,7 @@ export async function serveSite(
   if (!Number.isInteger(port) || port < 0 || port > MAX_PORT)
     throw new RepriseError("BAD_OPTIONS", `serve: port: expected 0 (any free port) to ${MAX_PORT}, got ${port}.`);
   // site-server.V2
-  if (!LOOPBACK.test(host) && tls === undefined && !insecure)
+  if (!isLoopback(host) && tls === undefined && !insecure)
     throw new RepriseError(
       "BAD_OPTIONS",
       `serve: other machines reach ${host}, and without TLS they see tokens and contents. Pass tls, { cert, key } (--tls-cert, --tls-key), or insecure (--insecure) behind a proxy that has TLS.`,

@@ -10,18 +10,17 @@
 // accept-push.U5. Contents for records that the home has already are not staged: the home takes those that it is missing.
 
 import { RepriseError } from "../../base/index.ts";
+import { checkDepth, type BodyLimit } from "../../http/index.ts";
 import { parseCheckpoint } from "../log/checkpoint.ts";
 import { decodeArtifact } from "../log/content.ts";
 import { parsePack } from "../log/pack.ts";
 import { decodeEntries, decodeTile, TILE_WIDTH } from "../log/tiles.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import { fillContents, fillJournal } from "./fill-contents.ts";
-import { checkDepth } from "./json-depth.ts";
 import { checkpointEtag, etagOf } from "./read-files.ts";
 import * as path from "./log-path.ts";
 import { findTiles, ingestPush } from "./ingest-push.ts";
 import type { HashTiles } from "./hash-tiles.ts";
-import type { BodyLimit } from "./read-body.ts";
 import type { Call, Route } from "./route.ts";
 import type { ServeHome } from "./serve-home.ts";
 import type { ServeLimits } from "./serve-limits.ts";

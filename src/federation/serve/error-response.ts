@@ -25,7 +25,15 @@ export function errorResponse(error: unknown, onError: (error: unknown) => void)
     onError(error);
     return refusal(500, "INVARIANT", "The server could not answer this request; its log says why.");
   }
-  return refusal(status, error.code, error.message);
+  return refusal(status, error.code, messageOf(error));
+}
+
+/** Limits that the HTTP server itself keeps are announced as the others are. */
+function messageOf({ message, details }: RepriseError): string {
+  const { limit, what } = details ?? {};
+  return typeof what === "string"
+    ? `${what} The limit is \`${String(limit)}\`: \`GET /\` announces its value.`
+    : message;
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -4,6 +4,7 @@
 // bring (`extraRoutes`): offers of work, a dashboard, an API.
 
 import { systemClock, systemTimers, type Clock, type Timers } from "../../base/index.ts";
+import { RequestHandler, type HttpRoute } from "../../http/index.ts";
 import type { Store } from "../../kernel/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
 import type { Home } from "../home/home.ts";
@@ -12,10 +13,10 @@ import { payloadsFor, Publication, type PublicationRule } from "../sync/publish.
 import { pushRoutes } from "./accept-push.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { siteRoutes } from "./describe-site.ts";
-import { RequestHandler } from "./handler.ts";
 import { HashTiles } from "./hash-tiles.ts";
 import { logFileRoutes } from "./read-files.ts";
 import type { PeerAccess } from "./peer-access.ts";
+import { peerHandlerOptions, peerRoutes } from "./peer-routes.ts";
 import { runRoutes } from "./run-bundle.ts";
 import type { Route } from "./route.ts";
 import { serveLimits, type ServeLimits } from "./serve-limits.ts";
@@ -48,6 +49,8 @@ export interface FederationHandlerOptions {
 /** Answers web-standard requests of other sites. */
 export interface FederationHandler {
   (request: Request): Promise<Response>;
+  /** The routes, for a handler that serves others as well. That handler is closed before `close` is called here. */
+  readonly routes: readonly HttpRoute[];
   /** The number of long polls that wait. */
   readonly waiting: number;
   /** Wakes long polls after this process changed the home. Changes of other processes are seen without it. */
@@ -86,8 +89,11 @@ export function createFederationHandler(home: Home, options: FederationHandlerOp
     ...logFileRoutes({ home, tiles, feed, readerOf, limits, isPublic, clock }),
     ...pushRoutes({ home, staged, tiles, feed, limits }),
   ];
-  const handler = new RequestHandler({ routes, limits, peers, isPublic, onError, clock, timers });
+  const access = { limits, peers, isPublic, onError };
+  const compiled = peerRoutes(routes, access);
+  const handler = new RequestHandler({ ...peerHandlerOptions(access), routes: compiled, clock, timers });
   const handle = Object.assign((request: Request) => handler.handle(request), {
+    routes: compiled,
     changed: () => feed.notify(),
     close: async () => {
       await handler.close();

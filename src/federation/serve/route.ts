@@ -1,10 +1,9 @@
-// Route: one line of the server's table: method, path, who may, limits, handler.
-//
-// The table is the only place that says who may do what. The handler of a route runs after its access was checked.
+// Route: one line of the table of a site for other sites: method, path, who may, limits, handler. peer-routes.ts makes it a route of an
+// HTTP server.
 
 import { RepriseError } from "../../base/index.ts";
+import type { BodyLimit, HttpCall } from "../../http/index.ts";
 import type { PeerAccess } from "./peer-access.ts";
-import type { BodyLimit } from "./read-body.ts";
 
 export type Method = "GET" | "PUT" | "POST";
 
@@ -15,19 +14,9 @@ export type Method = "GET" | "PUT" | "POST";
 export type Access = "anyone" | "visitor" | "reader" | "pusher" | "peer" | `grant:${string}`;
 
 /** What a handler gets. */
-export interface Call {
-  readonly request: Request;
-  readonly url: URL;
-  /** The named groups of the path. */
-  readonly params: Readonly<Record<string, string>>;
+export interface Call extends Omit<HttpCall, "caller"> {
   /** Undefined: the request has no token. */
   readonly peer: PeerAccess | undefined;
-  /** Aborts when the client disconnects or the server closes. */
-  readonly signal: AbortSignal;
-  /** Reads the body under the limit of the route. */
-  body<T>(use: (bytes: Uint8Array) => T | Promise<T>): Promise<T>;
-  /** The body as JSON, of bounded depth. */
-  json(): Promise<unknown>;
 }
 
 export interface Route {
@@ -40,27 +29,6 @@ export interface Route {
   /** Whether this request waits for a change: counted as a long poll. */
   waits?(url: URL): boolean;
   handle(call: Call): Response | Promise<Response>;
-}
-
-export interface RouteMatch {
-  readonly route: Route;
-  readonly params: Readonly<Record<string, string>>;
-}
-
-/** The route of a request. Refuses a path that no route has with 404, and another method with 405. HEAD is a GET without its body. */
-export function findRoute(routes: readonly Route[], method: string, path: string): RouteMatch {
-  const wanted = method === "HEAD" ? "GET" : method;
-  const allowed = new Set<string>();
-  for (const route of routes) {
-    const match = route.path.exec(path);
-    if (match === null) continue;
-    if (route.method === wanted) return { route, params: { ...match.groups } };
-    allowed.add(route.method);
-  }
-  if (allowed.size === 0) throw notPublished("The server has nothing under this path.");
-  throw new RepriseError("USAGE", `This path allows ${[...allowed].join(", ")}, not ${method.slice(0, 20)}.`, {
-    details: { status: 405 },
-  });
 }
 
 /** The error for what does not exist and for what the peer may not have: a client cannot tell them apart. */

@@ -1,11 +1,12 @@
 // Serve limits: what this site accepts from another one, announced by `GET /` and enforced before anything is written.
 
 import { RepriseError } from "../../base/index.ts";
+import { HTTP_LIMITS, type HttpLimits } from "../../http/index.ts";
 
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
-export interface ServeLimits {
+export interface ServeLimits extends Omit<HttpLimits, "waitsInAll" | "requestsPerSecond"> {
   /** Bytes of one record of a log. */
   readonly recordBytes: number;
   /** Bytes of one content. */
@@ -16,8 +17,6 @@ export interface ServeLimits {
   readonly linkEnds: number;
   /** Bytes of one pack. */
   readonly packBytes: number;
-  /** Nesting of JSON. */
-  readonly depth: number;
   /** Origins of this site. */
   readonly origins: number;
   /** Bytes that a peer may have uploaded without a checkpoint that covers them. */
@@ -26,40 +25,22 @@ export interface ServeLimits {
   readonly stagedFiles: number;
   /** How long uploaded files wait for their checkpoint. */
   readonly stagedMs: number;
-  /** Bytes per second that the server reads from one peer; it reads no faster. */
-  readonly bytesPerSecond: number;
-  /** Below this average, after `idleMs`, the server ends an upload. */
-  readonly slowBytesPerSecond: number;
-  /** How long the server waits for the next bytes of an upload. */
-  readonly idleMs: number;
-  /** Requests of one peer at the same time, apart from long polls. */
-  readonly requests: number;
-  /** Long polls of one peer at the same time. */
-  readonly waits: number;
   /** The longest a long poll waits. */
   readonly waitMs: number;
-  /** Bytes of bodies that the server holds in memory for one peer. */
-  readonly bufferedBytes: number;
 }
 
 export const DEFAULT_LIMITS: ServeLimits = {
+  ...HTTP_LIMITS,
   recordBytes: 64 * KIB - 1,
   artifactBytes: 16 * MIB,
   journalBytes: 32 * MIB,
   linkEnds: 1_024,
   packBytes: 16 * MIB,
-  depth: 256,
   origins: 1_024,
   stagedBytes: 64 * MIB,
   stagedFiles: 4_096,
   stagedMs: 60 * 60_000,
-  bytesPerSecond: 256 * MIB,
-  slowBytesPerSecond: 16 * KIB,
-  idleMs: 10_000,
-  requests: 32,
-  waits: 64,
   waitMs: 60_000,
-  bufferedBytes: 32 * MIB,
 };
 
 /** The defaults with changes. A limit is a whole number above 0. */

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemTimers } from "../../../src/base/index.ts";
-import { listen } from "../../../src/federation/serve/listener.ts";
+import { listen } from "../../../src/http/index.ts";
 import { matchesGlob, tokenDigest } from "../../../src/federation/serve/peer-access.ts";
 import { EDGE, freshFolder, HUB, OTHER_TOKEN, refusalOf, SampleLog, startSite, take, TOKEN } from "./serve-fixture.ts";
 

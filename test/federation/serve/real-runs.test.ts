@@ -8,7 +8,7 @@ import {
   createFederationHandler,
   type FederationHandlerOptions,
 } from "../../../src/federation/serve/federation-handler.ts";
-import { listen, type Listener } from "../../../src/federation/serve/listener.ts";
+import { listen, type Listener } from "../../../src/http/index.ts";
 import { tokenDigest, type PeerAccess } from "../../../src/federation/serve/peer-access.ts";
 import { checkBundle } from "../../../src/receipts/index.ts";
 import { inputOf } from "../../receipts/bundled.ts";

@@ -18,7 +18,7 @@ import {
   type FederationHandler,
   type FederationHandlerOptions,
 } from "../../../src/federation/serve/federation-handler.ts";
-import { listen, type Listener } from "../../../src/federation/serve/listener.ts";
+import { listen, type Listener } from "../../../src/http/index.ts";
 import { tokenDigest, type PeerAccess } from "../../../src/federation/serve/peer-access.ts";
 import { signingKeyOf, type SigningKey } from "../../../src/receipts/index.ts";
 

@@ -13,9 +13,9 @@ import { FederationWorker, type StepKeeper } from "../../../src/federation/work/
 import type { DivergentStep } from "../../../src/federation/work/offer-book.ts";
 import type { WorkTarget } from "../../../src/federation/work/offer-job.ts";
 import { offerRoutes } from "../../../src/federation/work/offer-routes.ts";
-import { RequestHandler } from "../../../src/federation/serve/handler.ts";
-import { listen as listenOn } from "../../../src/federation/serve/listener.ts";
+import { RequestHandler, listen as listenOn } from "../../../src/http/index.ts";
 import { tokenDigest } from "../../../src/federation/serve/peer-access.ts";
+import { peerHandlerOptions, peerRoutes, type PeerRouteOptions } from "../../../src/federation/serve/peer-routes.ts";
 import type { Call, Route } from "../../../src/federation/serve/route.ts";
 import { serveLimits } from "../../../src/federation/serve/serve-limits.ts";
 import { PeerWorker, type InputCache } from "../../../src/federation/work/peer-worker.ts";
@@ -165,8 +165,7 @@ export function openPeer({ name, url, definitions, inputs, concurrency }: PeerOp
 
 /** A server with these routes, for these peers. */
 export async function listen(routes: readonly Route[], peers: readonly string[]) {
-  const handler = new RequestHandler({
-    routes,
+  const access: PeerRouteOptions = {
     limits: serveLimits(),
     peers: () =>
       peers.map((name) => ({ name, tokenSha256: tokenDigest(tokenOf(name)), pull: [], push: false, grants: [] })),
@@ -174,7 +173,8 @@ export async function listen(routes: readonly Route[], peers: readonly string[])
     onError: (error) => {
       throw error;
     },
-  });
+  };
+  const handler = new RequestHandler({ ...peerHandlerOptions(access), routes: peerRoutes(routes, access) });
   const closable = Object.assign((request: Request) => handler.handle(request), { close: () => handler.close() });
   return listenOn(closable, { timers: systemTimers });
 }

@@ -3,23 +3,23 @@
 // read-body.B1. A body longer than its limit is refused before it is read if its length is announced, and at the limit otherwise.
 // read-body.B2. A compressed body is refused: nothing is ever inflated, so a small upload cannot become a large one.
 // read-body.B3. A body that pauses longer than `idleMs`, or that is slower on average than `slowBytesPerSecond`, is refused. Time that the
-//   server itself waits, for memory or for the rate of the peer, does not count.
+//   server itself waits, for memory or for the rate of the caller, does not count.
 
-import { RepriseError, type Clock, type Timers } from "../../base/index.ts";
+import { RepriseError, type Clock, type Timers } from "../base/index.ts";
 import type { CallerGate } from "./caller-gate.ts";
-import { limitExceeded, type ServeLimits } from "./serve-limits.ts";
+import { limitExceeded, type HttpLimits } from "./limits.ts";
 
 export interface BodyOptions {
   readonly caller: string;
   readonly gate: CallerGate;
-  readonly limits: ServeLimits;
+  readonly limits: HttpLimits;
   readonly clock: Clock;
   readonly timers: Timers;
 }
 
 /** The limit that a body is measured by. */
 export interface BodyLimit {
-  readonly name: keyof ServeLimits;
+  readonly name: string;
   readonly bytes: number;
 }
 
@@ -37,7 +37,7 @@ export async function withBody<T>(
     });
   const announced = announcedLength(request);
   if (announced !== undefined && announced > limit.bytes) throw tooLong(limit);
-  const release = await options.gate.reserve(options.caller, announced ?? limit.bytes);
+  const release = await options.gate.reserve(options.caller, announced ?? limit.bytes, options.limits);
   try {
     return await use(await readAll(request, limit, options));
   } finally {
@@ -71,11 +71,11 @@ async function readAll(request: Request, limit: BodyLimit, options: BodyOptions)
           `${size} bytes of the body arrived in ${Math.round(spentMs)} ms.`,
         );
       chunks.push(value);
-      const waitMs = options.gate.pace(options.caller, value.byteLength);
+      const waitMs = options.gate.pace(options.caller, value.byteLength, limits);
       if (waitMs > 0) await new Promise<void>((resume) => options.timers.set(waitMs, resume));
     }
   } catch (error) {
-    // Without waiting: the connection of a hostile peer may never confirm.
+    // Without waiting: the connection of a hostile client may never confirm.
     void reader.cancel().catch(() => undefined);
     throw error;
   }

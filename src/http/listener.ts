@@ -11,7 +11,7 @@ import { readFileSync } from "node:fs";
 import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { RepriseError, type Timers } from "../../base/index.ts";
+import { RepriseError, type Timers } from "../base/index.ts";
 
 export interface ListenOptions {
   /** Default `127.0.0.1`. */
@@ -22,6 +22,8 @@ export interface ListenOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** More names that clients call this server by, with port: `hub.example.com:7070`. */
   readonly names?: readonly string[];
+  /** The response to a request whose Host is not of this server. Default: a code and a message in JSON. */
+  readonly refuseHost?: () => Response;
   /** Ends the server as `close` does. */
   readonly signal?: AbortSignal;
   readonly timers: Timers;
@@ -39,6 +41,12 @@ export interface ClosableHandler {
 }
 
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|localhost|::1)$/;
+
+/** Whether only this machine reaches the host. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
+}
+
 const MAX_HEADER_BYTES = 16_384;
 const MAX_CONNECTIONS = 1_024;
 /** How much of a refused upload is dropped, and for how long (listener.L4). */
@@ -48,7 +56,7 @@ const CLOSE_MS = 5_000;
 
 /** Starts the server. Closing it closes the handler. */
 export async function listen(handler: ClosableHandler, options: ListenOptions): Promise<Listener> {
-  const { host = "127.0.0.1", port = 0, tls, signal, timers } = options;
+  const { host = "127.0.0.1", port = 0, tls, signal, timers, refuseHost = wrongHost } = options;
   const server = tls === undefined ? createHttp(settings) : createHttps({ ...settings, ...readTls(tls) });
   server.maxConnections = MAX_CONNECTIONS;
   await new Promise<void>((resolve, reject) => {
@@ -61,7 +69,7 @@ export async function listen(handler: ClosableHandler, options: ListenOptions): 
   const sockets = new OpenSockets(server, tls === undefined ? "connection" : "secureConnection");
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     sockets.count(request, response);
-    void answer({ request, response, handler, scheme, names, timers });
+    void answer({ request, response, handler, scheme, names, timers, refuseHost });
   };
   server.on("request", onRequest);
   // Node would tell every client to send its body; the handler does so when it reads it.
@@ -101,9 +109,9 @@ function cannotListen(host: string, port: number, cause: Error): RepriseError {
 
 /** listener.L2. Undefined: a server that other machines reach has names that it cannot know, so without `names` it takes any. */
 function namesOf(host: string, port: number, names: readonly string[] = []): ReadonlySet<string> | undefined {
-  const isLoopback = LOOPBACK.test(host);
-  if (!isLoopback && names.length === 0) return undefined;
-  const own = [host, ...(isLoopback ? ["127.0.0.1", "localhost", "::1"] : [])];
+  const isLocal = isLoopback(host);
+  if (!isLocal && names.length === 0) return undefined;
+  const own = [host, ...(isLocal ? ["127.0.0.1", "localhost", "::1"] : [])];
   const hosts = own.map((name) => `${name.includes(":") ? `[${name}]` : name}:${port}`);
   return new Set([...hosts, ...names].map((name) => name.toLowerCase()));
 }
@@ -115,15 +123,16 @@ interface Exchange {
   readonly scheme: string;
   readonly names: ReadonlySet<string> | undefined;
   readonly timers: Timers;
+  readonly refuseHost: () => Response;
 }
 
 async function answer(exchange: Exchange): Promise<void> {
-  const { request, response, handler, timers } = exchange;
+  const { request, response, handler, timers, refuseHost } = exchange;
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   try {
     const made = webRequest(exchange, gone.signal);
-    const result = made === undefined ? wrongHost() : await handler(made);
+    const result = made === undefined ? refuseHost() : await handler(made);
     await send(result, request, response);
   } catch {
     // The handler never throws; the client has gone, or its response cannot be written.

@@ -1,7 +1,7 @@
 // JSON depth: bounds the nesting of a text before it is parsed. A parser that has already built 8 MiB of brackets is too late.
 
-import { RepriseError } from "../../base/index.ts";
-import { limitExceeded } from "./serve-limits.ts";
+import { RepriseError } from "../base/index.ts";
+import { limitExceeded } from "./limits.ts";
 
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
 
