@@ -2,6 +2,7 @@
 // server, the client over HTTP and the dashboard agree on it.
 
 export * from "./approval-answer.ts";
+export { checkJson, checkQuery, type JsonIssue } from "./check-json.ts";
 export * from "./definition.ts";
 export * from "./history.ts";
 export * from "./json-schema.ts";

@@ -23,9 +23,9 @@ export interface HttpCall<C extends HttpCaller = HttpCaller> {
   /** Aborts when the client disconnects or the server closes. */
   readonly signal: AbortSignal;
   /** Reads the body under the limit of the route. */
-  body<T>(use: (bytes: Uint8Array) => T | Promise<T>): Promise<T>;
+  readonly body: <T>(use: (bytes: Uint8Array) => T | Promise<T>) => Promise<T>;
   /** The body as JSON, of bounded depth. */
-  json(): Promise<unknown>;
+  readonly json: () => Promise<unknown>;
 }
 
 export interface HttpRoute<C extends HttpCaller = any> {

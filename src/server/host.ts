@@ -1,9 +1,15 @@
 // Server host: what the code of every operation gets: the engine or client, its store, and the machine as ports.
 
 import type { Clock, Random, Timers } from "../base/index.ts";
-import type { AnswerOf, BodyOf, Operation, QueryOf, Role } from "../contract/index.ts";
+import type { AnswerOf, BodyOf, Operation, QueryOf, Role, SiteBody } from "../contract/index.ts";
 import type { Client } from "../engine/index.ts";
+import type { Federation } from "../federation/index.ts";
 import type { Logger, Store } from "../kernel/index.ts";
+import type { LogRing } from "./log-ring.ts";
+import type { PayloadForm } from "./wire-payload.ts";
+
+/** What an operator must know now. */
+export type Notice = SiteBody["notices"][number];
 
 /** What operations work on. One per server. */
 export interface ServerHost {
@@ -13,6 +19,14 @@ export interface ServerHost {
   readonly timers: Timers;
   readonly random: Random;
   readonly logger: Logger;
+  /** The last lines of `ctx.log` in this process; undefined: it keeps none. */
+  readonly logs: LogRing | undefined;
+  /** What an operator must know now, for `GET /v1/site`. */
+  readonly notices: () => readonly Notice[];
+  /** Whether the process of the server also executes runs. */
+  readonly executes: boolean;
+  /** The federated site of this store; undefined: it has none. */
+  readonly federation: Federation | undefined;
   /** Aborts when the server closes. */
   readonly closing: AbortSignal;
 }
@@ -43,6 +57,14 @@ export interface Call<O extends Operation = Operation> {
   readonly params: Readonly<Record<string, string>>;
   readonly query: QueryOf<O>;
   readonly body: BodyOf<O>;
+  /** The form of payloads in the request and in the answer: `payloadToWire`, `payloadFromWire`. */
+  readonly payloads: PayloadForm;
+  /** The header `Idempotency-Key`: the same key means the same act. */
+  readonly idempotencyKey: string | undefined;
+  /** The header `traceparent` (W3C Trace Context), if it is valid. */
+  readonly traceparent: string | undefined;
+  /** `Prefer: wait=20`: how long the client waits for a result; 0 without it. */
+  readonly waitMs: number;
   /** Aborts when the client disconnects, the time of the request is over, or the server closes. */
   readonly signal: AbortSignal;
 }

@@ -1,3 +1,6 @@
 // reprise/server: an engine or client behind one web-standard handler: API, streams, dashboard, webhooks, metrics.
 
-export type { Call, Caller, HandlerOf, HandlersOf, ServerHost } from "./host.ts";
+export { createServer, type ListenAt, type Server, type ServerOptions } from "./create-server.ts";
+export { openAccess, type Authenticator } from "./authenticator.ts";
+export { LogRing, type KeptLine } from "./log-ring.ts";
+export type { Call, Caller, HandlerOf, HandlersOf, Notice, ServerHost } from "./host.ts";

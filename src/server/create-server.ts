@@ -1,0 +1,202 @@
+// createServer: an engine or a client behind one web-standard handler.
+//
+// create-server.S1. One table of routes, one handler, one gate for everything that one address serves: the API, the dashboard, and the
+//   routes of federation.
+// create-server.S2. The server neither opens nor closes the engine. `close` lets running requests finish, and ends what waits or streams.
+
+import { ENGINE_NAME, RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
+import { openStoreOf, type Client } from "../engine/index.ts";
+import type { Federation } from "../federation/index.ts";
+import { isLoopback, listen, RequestHandler, type HttpRoute, type Listener } from "../http/index.ts";
+import { silentLogger, type Definition, type Logger } from "../kernel/index.ts";
+import { openAccess, type Authenticator } from "./authenticator.ts";
+import type { Notice, ServerHost } from "./host.ts";
+import type { LogRing } from "./log-ring.ts";
+import { openApiOf } from "./openapi.ts";
+import { operationRoute } from "./operation-route.ts";
+import { OPERATIONS } from "./operations.ts";
+import { problemResponse } from "./problem.ts";
+import { serverLimits, type ServerLimits } from "./server-limits.ts";
+
+/** Options of `createServer`. */
+export interface ServerOptions {
+  /** Who may do what. Default: every request may, and the server listens on loopback only. */
+  readonly authenticator?: Authenticator;
+  /** The path under which the server is mounted; default `/`. */
+  readonly basePath?: string;
+  /** Changes of the limits per caller and in all. */
+  readonly limits?: Partial<ServerLimits>;
+  /** Gets requests that failed for a reason that is not the client's. Default: none. */
+  readonly logger?: Logger;
+  /** The last log lines of runs that this process executes. */
+  readonly logs?: LogRing;
+  /** What an operator must know now, for the dashboard. */
+  readonly notices?: () => readonly Notice[];
+  /** Whether this process also executes runs. Default: whether an engine was passed. */
+  readonly executes?: boolean;
+  /** The federated site of this store. */
+  readonly federation?: Federation;
+  /** Routes of other rooms, tried after those of the API. */
+  readonly routes?: readonly HttpRoute[];
+}
+
+/** Where a server listens. */
+export interface ListenAt {
+  /** Default `127.0.0.1`. Another one needs tokens and `expose`. */
+  readonly host?: string;
+  /** Default 7420; 0: a free port. */
+  readonly port?: number;
+  /** Files in PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Other machines may reach the server. */
+  readonly expose?: boolean;
+  /** Without TLS although other machines reach the server, because a proxy in front of it has TLS. */
+  readonly insecure?: boolean;
+  /** More names that clients call this server by, with port. */
+  readonly names?: readonly string[];
+}
+
+/** An engine behind HTTP. */
+export interface Server extends AsyncDisposable {
+  /** Answers one request. */
+  fetch(request: Request): Promise<Response>;
+  /** Listens; `url` is its address. */
+  listen(at?: ListenAt): Promise<Listener>;
+  /** Ends what waits or streams, and lets the other requests finish. Does not close the engine. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_PORT = 7420;
+
+/**
+ * Puts an engine or a client behind HTTP: the API, and what `options` adds to it.
+ *
+ * @example
+ * ```ts
+ * import { createEngine, workflow } from "reprise";
+ * import { createServer } from "reprise/server";
+ * const hello = workflow("hello", async (ctx, name: string) => ctx.run("greet", () => `Hello, ${name}`));
+ * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [hello] });
+ * await using server = createServer(engine);
+ * const response = await server.fetch(new Request("http://localhost/openapi.json"));
+ * console.log(response.status); // 200
+ * ```
+ */
+export function createServer<Defs extends Definition>(engine: Client<Defs>, options: ServerOptions = {}): Server {
+  const store = openStoreOf(engine);
+  if (store === undefined)
+    throw new RepriseError("BAD_OPTIONS", "createServer: pass what createEngine or createClient returned.");
+  const { authenticator = openAccess, logger = silentLogger, notices = () => [] } = options;
+  const basePath = checkBasePath(options.basePath ?? "/");
+  const limits = serverLimits(options.limits);
+  const onError = (error: unknown): void => logger.error(`server: a request failed: ${String(error)}`, { error });
+  const refuse = (error: unknown, request: Request): Response =>
+    withHeaders(problemResponse(error, `${new URL(request.url).origin}${basePath}/`, onError), request);
+  const withHeaders = (response: Response, request: Request): Response => {
+    for (const [name, value] of Object.entries(authenticator.securityHeaders?.(request) ?? {}))
+      if (!response.headers.has(name)) response.headers.set(name, value);
+    return response;
+  };
+  const closing = new AbortController();
+  const host: ServerHost = {
+    client: engine as unknown as Client,
+    store,
+    clock: systemClock,
+    timers: systemTimers,
+    random: systemRandom,
+    logger,
+    logs: options.logs,
+    notices,
+    executes: options.executes ?? "drain" in engine,
+    federation: options.federation,
+    closing: closing.signal,
+  };
+  const compile = { host, authenticator, limits, timers: systemTimers, basePath, refuse };
+  const handler = new RequestHandler({
+    routes: [
+      ...OPERATIONS.map((implemented) => operationRoute(implemented, compile)),
+      documentRoute(basePath),
+      ...(options.routes ?? []),
+    ],
+    limits,
+    notFound: (url) =>
+      new RepriseError(
+        "USAGE",
+        `There is nothing at ${url.pathname.slice(0, 200)}. \`GET ${basePath}/openapi.json\` lists what there is.`,
+        {
+          details: { status: 404 },
+        },
+      ),
+    closing: () =>
+      new RepriseError("USAGE", "The server is closing. Repeat the request later.", { details: { status: 503 } }),
+    refuse,
+  });
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing.abort();
+    return (closed ??= handler.close());
+  };
+  const fetch = async (request: Request): Promise<Response> => withHeaders(await handler.handle(request), request);
+  return {
+    fetch,
+    listen: (at = {}) => listenAt(Object.assign(fetch, { close }), at, authenticator),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function checkBasePath(path: string): string {
+  if (!path.startsWith("/") || path.includes("//") || /[?#\s]/.test(path))
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `createServer: basePath: expected a path such as "/runs", got ${JSON.stringify(path)}.`,
+    );
+  return path.replace(/\/$/, "");
+}
+
+/** `GET /openapi.json`, for every caller: it holds no data. */
+function documentRoute(basePath: string): HttpRoute {
+  let text: string | undefined;
+  const { pathname } = new URL(`http://localhost${basePath}/openapi.json`);
+  return {
+    method: "GET",
+    path: new RegExp(`^${RegExp.escape(pathname)}$`),
+    admit: () => ({ name: "anonymous" }),
+    handle: () => {
+      text ??= JSON.stringify(openApiOf(OPERATIONS, { version: ENGINE_NAME.replace(/^.*\//, ""), basePath }));
+      return new Response(text, {
+        headers: { "content-type": "application/json", "cache-control": "no-cache" },
+      });
+    },
+  };
+}
+
+const MAX_PORT = 65_535;
+
+async function listenAt(
+  handler: ((request: Request) => Promise<Response>) & { close(): Promise<void> },
+  at: ListenAt,
+  authenticator: Authenticator,
+): Promise<Listener> {
+  const { host = "127.0.0.1", port = DEFAULT_PORT, tls, expose = false, insecure = false, names } = at;
+  if (!Number.isInteger(port) || port < 0 || port > MAX_PORT)
+    throw new RepriseError("BAD_OPTIONS", `listen: port: expected 0 (any free port) to ${MAX_PORT}, got ${port}.`);
+  if (!isLoopback(host)) {
+    if (!expose)
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `listen: other machines reach ${host}. Pass \`expose\` (--expose) if they should, or listen on 127.0.0.1.`,
+      );
+    if (authenticator === openAccess)
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `listen: other machines reach ${host}, and the server has no tokens. Create one: \`reprise token create <name> --role <role>\`.`,
+      );
+    if (tls === undefined && !insecure)
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `listen: other machines reach ${host}, and without TLS they see tokens and payloads. Pass tls, { cert, key } (--tls-cert, --tls-key), or insecure (--insecure) behind a proxy that has TLS.`,
+      );
+  }
+  return listen(handler, { host, port, timers: systemTimers, ...(tls && { tls }), ...(names && { names }) });
+}

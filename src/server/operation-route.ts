@@ -1,0 +1,218 @@
+// Operation route: an operation of the contract as a route of the HTTP server.
+//
+// operation-route.O1. A request passes, in this order: its caller, its role and scopes, the counts of its caller, what it accepts, its
+//   query, its body and their schemas. Only then does the code of the operation run: a request that is refused has changed nothing.
+// operation-route.O2. A request that does not wait is ended after `requestMs`: its signal aborts, and the client gets 503.
+// operation-route.O3. GET answers carry an ETag of their bytes unless the code set one; If-None-Match with it is 304.
+
+import { hash } from "node:crypto";
+import { RepriseError, type Timers } from "../base/index.ts";
+import { checkJson, checkQuery, type JsonIssue, type JsonSchema, type Operation } from "../contract/index.ts";
+import {
+  decodeParams,
+  limitExceeded,
+  pathPattern,
+  type HttpCall,
+  type HttpCaller,
+  type HttpRoute,
+} from "../http/index.ts";
+import type { Authenticator } from "./authenticator.ts";
+import type { Call, Caller, ServerHost } from "./host.ts";
+import type { ImplementedOperation } from "./operations.ts";
+import type { ServerLimits } from "./server-limits.ts";
+import type { PayloadForm } from "./wire-payload.ts";
+
+export interface OperationRouteOptions {
+  readonly host: ServerHost;
+  readonly authenticator: Authenticator;
+  readonly limits: ServerLimits;
+  readonly timers: Timers;
+  /** Without a slash at its end. */
+  readonly basePath: string;
+  readonly refuse: (error: unknown, request: Request) => Response;
+}
+
+interface OperationCaller extends HttpCaller {
+  readonly caller: Caller | undefined;
+}
+
+/** What an operation answered, before it becomes a response. */
+export type Act = (call: Call) => Promise<Response>;
+
+export function operationRoute(
+  implemented: ImplementedOperation,
+  options: OperationRouteOptions,
+): HttpRoute<OperationCaller> {
+  const { operation } = implemented;
+  const { host, authenticator, limits, refuse, basePath } = options;
+  return {
+    method: operation.method,
+    path: pathPattern(`${basePath}${operation.path}`),
+    limits,
+    body: { name: "bodyBytes", bytes: operation.body === undefined ? 0 : (operation.maxBytes ?? limits.bodyBytes) },
+    waits: () => operation.waits === true,
+    async admit(request, params, url) {
+      const caller = await authenticator.authenticate(request, url);
+      await authenticator.authorize(caller, operation, decodeParams(params));
+      return { name: caller === undefined ? "anonymous" : `token ${caller.name}`, caller };
+    },
+    async handle(http) {
+      checkAccept(operation, http.request);
+      const query = readQuery(operation, http.url);
+      const body = await readBody(operation, http);
+      const call: Call = {
+        host,
+        request: http.request,
+        url: http.url,
+        caller: http.caller.caller,
+        params: decodeParams(http.params),
+        query,
+        body,
+        payloads: (query?.["payloads"] as PayloadForm | undefined) ?? "plain",
+        idempotencyKey: idempotencyKeyOf(http.request, operation),
+        traceparent: traceparentOf(http.request),
+        waitMs: waitOf(http.request),
+        signal: http.signal,
+      };
+      const act: Act = async (one) => respond(operation, await implemented.handler(one), one);
+      return operation.waits === true || call.waitMs > 0 ? act(call) : withinTime(call, act, options);
+    },
+    refuse,
+  };
+}
+
+/** operation-route.O2 */
+async function withinTime(call: Call, act: Act, { limits, timers }: OperationRouteOptions): Promise<Response> {
+  const late = new AbortController();
+  let cancel: (() => void) | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    cancel = timers.set(limits.requestMs, () => {
+      late.abort();
+      reject(limitExceeded("requestMs", 503, `The request was not answered within ${limits.requestMs} ms.`));
+    });
+  });
+  try {
+    return await Promise.race([act({ ...call, signal: AbortSignal.any([call.signal, late.signal]) }), timeout]);
+  } finally {
+    cancel?.();
+  }
+}
+
+function checkAccept({ answer }: Operation, request: Request): void {
+  const accept = request.headers.get("accept");
+  if (accept === null || answer === null) return;
+  const type = typeof answer === "string" ? answer : "application/json";
+  if (isAccepted(accept, type)) return;
+  throw new RepriseError(
+    "USAGE",
+    `This operation answers with ${type}, which \`Accept: ${accept.slice(0, 100)}\` excludes.`,
+    {
+      details: { status: 406 },
+    },
+  );
+}
+
+/** Whether a media type is in an Accept header, by itself or by `*`. */
+export function isAccepted(accept: string, type: string): boolean {
+  const [main] = type.split("/");
+  return accept
+    .toLowerCase()
+    .split(",")
+    .some((part) => {
+      const [range = "", ...rules] = part.split(";").map((piece) => piece.trim());
+      const isRefused = rules.some((rule) => /^q=0(?:\.0*)?$/.test(rule));
+      return (
+        !isRefused &&
+        (range === "*/*" || range === `${main}/*` || range === type || range === "application/problem+json")
+      );
+    });
+}
+
+function readQuery(operation: Operation, url: URL): Readonly<Record<string, unknown>> | undefined {
+  const { value, issues } = checkQuery(operation.query ?? NO_FIELDS, url.searchParams);
+  if (issues.length > 0) throw badRequest("query", issues);
+  return operation.query === undefined ? undefined : value;
+}
+
+const NO_FIELDS: JsonSchema = { type: "object", additionalProperties: false };
+
+async function readBody(operation: Operation, { request, json, body: read }: HttpCall): Promise<unknown> {
+  if (operation.body === undefined) {
+    // Refuses one that is not empty.
+    if (request.body !== null) await read(() => undefined);
+    return undefined;
+  }
+  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  const isEmpty = request.body === null || request.headers.get("content-length") === "0";
+  // A body whose fields are all optional may be left out.
+  if (isEmpty && checkJson(operation.body, {}).length === 0) return {};
+  if (type !== "application/json")
+    throw new RepriseError(
+      "USAGE",
+      `The body must be application/json, got ${type?.slice(0, 100) ?? "no content type"}.`,
+      {
+        details: { status: 415 },
+      },
+    );
+  const body = await json();
+  const issues = checkJson(operation.body, body);
+  if (issues.length > 0) throw badRequest("body", issues);
+  return body;
+}
+
+export function badRequest(what: "query" | "body", issues: readonly JsonIssue[]): RepriseError {
+  const [first] = issues;
+  const more = issues.length > 1 ? `, and ${issues.length - 1} more` : "";
+  return new RepriseError(
+    "BAD_FORMAT",
+    `The ${what} does not match its schema: ${first!.path}: ${first!.message}${more}. \`GET /openapi.json\` has the schema.`,
+    { details: { status: 400, issues } },
+  );
+}
+
+const MAX_KEY = 255;
+
+function idempotencyKeyOf(request: Request, { method }: Operation): string | undefined {
+  const key = request.headers.get("idempotency-key");
+  if (key === null || method !== "POST") return undefined;
+  if (key === "" || key.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(key))
+    throw new RepriseError("BAD_ID", `Idempotency-Key is 1 to ${MAX_KEY} visible ASCII characters without spaces.`);
+  return key;
+}
+
+/** An invalid one is ignored, as W3C Trace Context says. */
+function traceparentOf(request: Request): string | undefined {
+  const value = request.headers.get("traceparent");
+  if (value === null || !/^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.test(value)) return undefined;
+  return value.startsWith("ff") || /^..-0{32}|-0{16}-..$/.test(value) ? undefined : value;
+}
+
+const MAX_WAIT_SECONDS = 60;
+
+/** `Prefer: wait=20` (RFC 7240). */
+function waitOf(request: Request): number {
+  const [, seconds] = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,6})"?/.exec(request.headers.get("prefer") ?? "") ?? [];
+  return seconds === undefined ? 0 : Math.min(Number(seconds), MAX_WAIT_SECONDS) * 1_000;
+}
+
+function respond(operation: Operation, answer: unknown, { request }: Call): Response {
+  if (answer instanceof Response) return answer;
+  const status = operation.status ?? 200;
+  if (operation.answer === null || answer === undefined)
+    return new Response(null, { status: answer === undefined ? 204 : status });
+  const text = `${JSON.stringify(answer)}\n`;
+  const headers = new Headers({ "content-type": "application/json", "cache-control": "no-store" });
+  if (operation.method !== "GET") return new Response(text, { status, headers });
+  return withEtag(request, text, status, headers);
+}
+
+/** operation-route.O3 */
+function withEtag(request: Request, text: string, status: number, headers: Headers): Response {
+  const etag = `"${hash("sha256", text, "base64url").slice(0, 22)}"`;
+  headers.set("etag", etag);
+  headers.set("cache-control", "private, no-cache");
+  const known = request.headers.get("if-none-match");
+  if (known !== null && known.split(",").some((one) => one.trim().replace(/^W\//, "") === etag || one.trim() === "*"))
+    return new Response(null, { status: 304, headers: { etag, "cache-control": "private, no-cache" } });
+  return new Response(text, { status, headers });
+}
