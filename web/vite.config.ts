@@ -1,4 +1,4 @@
-// The build of the dashboard: one entry, a chunk per page, everything relative to the address in `<base>`.
+// The build of the dashboard: one entry, a chunk per page, everything relative to the base path of the server.
 
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";

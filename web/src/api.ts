@@ -119,7 +119,7 @@ export async function post<T>(
       accept: "application/json",
       "content-type": "application/json",
       // A form of another site cannot send a header of its own.
-      "x-reprise": "dashboard",
+      "x-reprise": "1",
       "idempotency-key": key,
     },
     body: JSON.stringify(body),

@@ -5,7 +5,10 @@
 import { computed, signal } from "@preact/signals";
 
 /** The path under which the server is mounted, with a slash at both ends. */
-export const basePath = new URL(document.baseURI).pathname.replace(/[^/]*$/, "");
+export const basePath = new URL(
+  document.querySelector<HTMLMetaElement>("meta[name=reprise-base]")?.content ?? "/",
+  location.href,
+).pathname;
 
 interface Address {
   /** Without the base path: `/runs/ord-1`. */
