@@ -66,6 +66,5 @@ export type {
 } from "./api.ts";
 export { createFederation, openFederation } from "./federation.ts";
 export { createFederationHandler } from "./serve/federation-handler.ts";
-export { tokenDigest } from "./serve/peer-access.ts";
 export type { Call } from "./serve/route.ts";
 export { listSnapshotsIn } from "./site-snapshots.ts";

@@ -9,7 +9,8 @@ import { isLoopback, listen } from "../http/index.ts";
 import type { SiteServer, ServeOptions } from "./api.ts";
 import type { Peer } from "./check-settings.ts";
 import { createFederationHandler, type FederationHandler } from "./serve/federation-handler.ts";
-import { tokenDigest, type PeerAccess } from "./serve/peer-access.ts";
+import { tokenDigest } from "../http/index.ts";
+import type { PeerAccess } from "./serve/peer-access.ts";
 import type { Route } from "./serve/route.ts";
 import type { SiteParts } from "./site.ts";
 

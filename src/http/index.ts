@@ -1,6 +1,7 @@
 // Http: a route table, a request handler, limits of callers, and a listener, over web-standard requests and responses. It knows neither
 // runs nor peers: the rooms that serve bring their routes.
 
+export { bearerTokenOf, findByToken, tokenDigest } from "./bearer-token.ts";
 export { CallerGate } from "./caller-gate.ts";
 export { RequestHandler, type RequestHandlerOptions } from "./handler.ts";
 export { checkDepth, parseJson } from "./json-depth.ts";

@@ -9,7 +9,7 @@ import { openStoreOf, type Client } from "../engine/index.ts";
 import type { Federation } from "../federation/index.ts";
 import { isLoopback, listen, RequestHandler, type HttpRoute, type Listener } from "../http/index.ts";
 import { silentLogger, type Definition, type Logger } from "../kernel/index.ts";
-import { openAccess, type Authenticator } from "./authenticator.ts";
+import { ServerAccess, type AuthOptions } from "./auth/server-access.ts";
 import type { Notice, ServerHost } from "./host.ts";
 import type { LogRing } from "./log-ring.ts";
 import { openApiOf } from "./openapi.ts";
@@ -20,8 +20,16 @@ import { serverLimits, type ServerLimits } from "./server-limits.ts";
 
 /** Options of `createServer`. */
 export interface ServerOptions {
-  /** Who may do what. Default: every request may, and the server listens on loopback only. */
-  readonly authenticator?: Authenticator;
+  /** Who may do what. Default: every program of this machine may, and the server listens on loopback only. */
+  readonly auth?: AuthOptions;
+  /** The address that people use: `https://runs.example.org`. Links start with it, and the Host and Origin of requests must match it. */
+  readonly origin?: string;
+  /** Origins of other pages that may use the API with a token: `["https://app.example.org"]`. Default: none. */
+  readonly cors?: readonly string[];
+  /** Signs sessions, browser tokens and approval links: 32 random characters or more. Default: random, so they end with the process. */
+  readonly secret?: string;
+  /** A file with the secret, created with the first use. */
+  readonly secretFile?: string;
   /** The path under which the server is mounted; default `/`. */
   readonly basePath?: string;
   /** Changes of the limits per caller and in all. */
@@ -62,6 +70,11 @@ export interface Server extends AsyncDisposable {
   fetch(request: Request): Promise<Response>;
   /** Listens; `url` is its address. */
   listen(at?: ListenAt): Promise<Listener>;
+  /**
+   * A one-time address that signs a browser in as an admin: for the operator's terminal, never for a log. Valid for ten minutes, once.
+   * `address`: of this server, if neither `origin` nor `listen` says it.
+   */
+  signInAddress(address?: string): string;
   /** Ends what waits or streams, and lets the other requests finish. Does not close the engine. */
   close(): Promise<void>;
 }
@@ -86,32 +99,28 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
   const store = openStoreOf(engine);
   if (store === undefined)
     throw new RepriseError("BAD_OPTIONS", "createServer: pass what createEngine or createClient returned.");
-  const { authenticator = openAccess, logger = silentLogger, notices = () => [] } = options;
+  const { logger = silentLogger, notices = () => [] } = options;
   const basePath = checkBasePath(options.basePath ?? "/");
   const limits = serverLimits(options.limits);
   const onError = (error: unknown): void => logger.error(`server: a request failed: ${String(error)}`, { error });
   const refuse = (error: unknown, request: Request): Response =>
-    withHeaders(problemResponse(error, `${new URL(request.url).origin}${basePath}/`, onError), request);
-  const withHeaders = (response: Response, request: Request): Response => {
-    for (const [name, value] of Object.entries(authenticator.securityHeaders?.(request) ?? {}))
-      if (!response.headers.has(name)) response.headers.set(name, value);
-    return response;
-  };
+    access.secure(problemResponse(error, `${new URL(request.url).origin}${basePath}/`, onError), request);
+  const ports = { clock: systemClock, timers: systemTimers, random: systemRandom, logger };
+  const access = new ServerAccess({ ...options, basePath: `${basePath}/` }, ports);
   const closing = new AbortController();
   const host: ServerHost = {
     client: engine as unknown as Client,
     store,
-    clock: systemClock,
-    timers: systemTimers,
-    random: systemRandom,
-    logger,
+    ...ports,
+    access,
+    basePath,
     logs: options.logs,
     notices,
     executes: options.executes ?? "drain" in engine,
     federation: options.federation,
     closing: closing.signal,
   };
-  const compile = { host, authenticator, limits, timers: systemTimers, basePath, refuse };
+  const compile = { host, limits, timers: systemTimers, basePath, refuse };
   const handler = new RequestHandler({
     routes: [
       ...OPERATIONS.map((implemented) => operationRoute(implemented, compile)),
@@ -134,12 +143,16 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing.abort();
+    access.close();
     return (closed ??= handler.close());
   };
-  const fetch = async (request: Request): Promise<Response> => withHeaders(await handler.handle(request), request);
+  const fetch = async (request: Request): Promise<Response> =>
+    access.preflight(request) ?? access.secure(await handler.handle(request), request);
   return {
     fetch,
-    listen: (at = {}) => listenAt(Object.assign(fetch, { close }), at, authenticator),
+    listen: (at = {}) => listenAt(Object.assign(fetch, { close }), at, access),
+    signInAddress: (address = access.guard.publicOrigin() ?? "http://127.0.0.1") =>
+      `${address.replace(/\/$/, "")}${basePath}/${access.oneTimePath()}`,
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -176,27 +189,22 @@ const MAX_PORT = 65_535;
 async function listenAt(
   handler: ((request: Request) => Promise<Response>) & { close(): Promise<void> },
   at: ListenAt,
-  authenticator: Authenticator,
+  access: ServerAccess,
 ): Promise<Listener> {
-  const { host = "127.0.0.1", port = DEFAULT_PORT, tls, expose = false, insecure = false, names } = at;
+  const { host = "127.0.0.1", port = DEFAULT_PORT, tls, expose = false, insecure = false, names = [] } = at;
   if (!Number.isInteger(port) || port < 0 || port > MAX_PORT)
     throw new RepriseError("BAD_OPTIONS", `listen: port: expected 0 (any free port) to ${MAX_PORT}, got ${port}.`);
+  access.checkListen(host, expose);
   if (!isLoopback(host)) {
-    if (!expose)
-      throw new RepriseError(
-        "BAD_OPTIONS",
-        `listen: other machines reach ${host}. Pass \`expose\` (--expose) if they should, or listen on 127.0.0.1.`,
-      );
-    if (authenticator === openAccess)
-      throw new RepriseError(
-        "BAD_OPTIONS",
-        `listen: other machines reach ${host}, and the server has no tokens. Create one: \`reprise token create <name> --role <role>\`.`,
-      );
     if (tls === undefined && !insecure)
       throw new RepriseError(
         "BAD_OPTIONS",
         `listen: other machines reach ${host}, and without TLS they see tokens and payloads. Pass tls, { cert, key } (--tls-cert, --tls-key), or insecure (--insecure) behind a proxy that has TLS.`,
       );
   }
-  return listen(handler, { host, port, timers: systemTimers, ...(tls && { tls }), ...(names && { names }) });
+  // A proxy in front of the server passes the host of the public address.
+  const known = [...names, ...access.guard.publicHosts()];
+  const listener = await listen(handler, { host, port, timers: systemTimers, ...(tls && { tls }), names: known });
+  access.guard.addAddress(listener.url, names);
+  return listener;
 }

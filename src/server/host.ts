@@ -5,6 +5,7 @@ import type { AnswerOf, BodyOf, Operation, QueryOf, Role, SiteBody } from "../co
 import type { Client } from "../engine/index.ts";
 import type { Federation } from "../federation/index.ts";
 import type { Logger, Store } from "../kernel/index.ts";
+import type { ServerAccess } from "./auth/server-access.ts";
 import type { LogRing } from "./log-ring.ts";
 import type { PayloadForm } from "./wire-payload.ts";
 
@@ -19,6 +20,10 @@ export interface ServerHost {
   readonly timers: Timers;
   readonly random: Random;
   readonly logger: Logger;
+  /** Who may do what, and what the server signs. */
+  readonly access: ServerAccess;
+  /** The path that the server is mounted at, without a slash at its end. */
+  readonly basePath: string;
   /** The last lines of `ctx.log` in this process; undefined: it keeps none. */
   readonly logs: LogRing | undefined;
   /** What an operator must know now, for `GET /v1/site`. */

@@ -1,6 +1,7 @@
 // reprise/server: an engine or client behind one web-standard handler: API, streams, dashboard, webhooks, metrics.
 
 export { createServer, type ListenAt, type Server, type ServerOptions } from "./create-server.ts";
-export { openAccess, type Authenticator } from "./authenticator.ts";
+export { tokenHash, type TokenSettings } from "./auth/api-token.ts";
+export type { AuthOptions } from "./auth/server-access.ts";
 export { LogRing, type KeptLine } from "./log-ring.ts";
 export type { Call, Caller, HandlerOf, HandlersOf, Notice, ServerHost } from "./host.ts";

@@ -16,15 +16,17 @@ import {
   type HttpCaller,
   type HttpRoute,
 } from "../http/index.ts";
-import type { Authenticator } from "./authenticator.ts";
+import { auditLine, isAudited } from "./auth/audit.ts";
+import { checkScope } from "./auth/scope.ts";
+import { watchedResponse } from "./auth/watched-response.ts";
 import type { Call, Caller, ServerHost } from "./host.ts";
 import type { ImplementedOperation } from "./operations.ts";
+import { refusalOf } from "./problem.ts";
 import type { ServerLimits } from "./server-limits.ts";
 import type { PayloadForm } from "./wire-payload.ts";
 
 export interface OperationRouteOptions {
   readonly host: ServerHost;
-  readonly authenticator: Authenticator;
   readonly limits: ServerLimits;
   readonly timers: Timers;
   /** Without a slash at its end. */
@@ -43,8 +45,13 @@ export function operationRoute(
   implemented: ImplementedOperation,
   options: OperationRouteOptions,
 ): HttpRoute<OperationCaller> {
-  const { operation } = implemented;
-  const { host, authenticator, limits, refuse, basePath } = options;
+  const { id, operation } = implemented;
+  const { host, limits, refuse, basePath } = options;
+  const { access, logger } = host;
+  /** audit.A2 */
+  const refused = (error: unknown, caller: Caller | undefined, params: HttpCall["params"], body: unknown): void => {
+    if (isAudited(operation)) auditLine(logger, { name: id, operation, caller, params, body, ...refusalOf(error) });
+  };
   return {
     method: operation.method,
     path: pathPattern(`${basePath}${operation.path}`),
@@ -52,33 +59,63 @@ export function operationRoute(
     body: { name: "bodyBytes", bytes: operation.body === undefined ? 0 : (operation.maxBytes ?? limits.bodyBytes) },
     waits: () => operation.waits === true,
     async admit(request, params, url) {
-      const caller = await authenticator.authenticate(request, url);
-      await authenticator.authorize(caller, operation, decodeParams(params));
-      return { name: caller === undefined ? "anonymous" : `token ${caller.name}`, caller };
+      try {
+        const caller = await access.admit(request, url, id, operation);
+        return { name: caller === undefined ? "anonymous" : `token ${caller.name}`, caller };
+      } catch (error) {
+        refused(error, undefined, params, undefined);
+        throw error;
+      }
     },
     async handle(http) {
-      checkAccept(operation, http.request);
-      const query = readQuery(operation, http.url);
-      const body = await readBody(operation, http);
-      const call: Call = {
-        host,
-        request: http.request,
-        url: http.url,
-        caller: http.caller.caller,
-        params: decodeParams(http.params),
-        query,
-        body,
-        payloads: (query?.["payloads"] as PayloadForm | undefined) ?? "plain",
-        idempotencyKey: idempotencyKeyOf(http.request, operation),
-        traceparent: traceparentOf(http.request),
-        waitMs: waitOf(http.request),
-        signal: http.signal,
-      };
-      const act: Act = async (one) => respond(operation, await implemented.handler(one), one);
-      return operation.waits === true || call.waitMs > 0 ? act(call) : withinTime(call, act, options);
+      const { caller } = http.caller;
+      let [params, body] = [http.params, undefined as unknown];
+      try {
+        params = decodeParams(http.params);
+        checkAccept(operation, http.request);
+        const query = readQuery(operation, http.url);
+        body = await readBody(operation, http);
+        await checkScope({ operation, caller, params, body, host });
+        const call: Call = {
+          host,
+          request: http.request,
+          url: http.url,
+          caller,
+          params,
+          query,
+          body,
+          payloads: (query?.["payloads"] as PayloadForm | undefined) ?? "plain",
+          idempotencyKey: idempotencyKeyOf(http.request, operation),
+          traceparent: traceparentOf(http.request),
+          waitMs: waitOf(http.request),
+          signal: http.signal,
+        };
+        const act: Act = async (one) => respond(operation, await implemented.handler(one), one);
+        const waits = operation.waits === true || call.waitMs > 0;
+        const response = await (waits ? whileValid(call, act) : withinTime(call, act, options));
+        if (isAudited(operation))
+          auditLine(logger, { name: id, operation, caller, params, body, status: response.status });
+        return response;
+      } catch (error) {
+        refused(error, caller, params, body);
+        throw error;
+      }
     },
     refuse,
   };
+}
+
+/** server-access.A5 */
+async function whileValid(call: Call, act: Act): Promise<Response> {
+  const { signal, end } = call.host.access.watch(call.caller);
+  try {
+    const response = await act({ ...call, signal: AbortSignal.any([call.signal, signal]) });
+    return watchedResponse(response, signal, end);
+  } catch (error) {
+    end();
+    // The code of the operation noticed that its caller is none any more.
+    throw signal.aborted ? signal.reason : error;
+  }
 }
 
 /** operation-route.O2 */
@@ -136,16 +173,17 @@ function readQuery(operation: Operation, url: URL): Readonly<Record<string, unkn
 
 const NO_FIELDS: JsonSchema = { type: "object", additionalProperties: false };
 
-async function readBody(operation: Operation, { request, json, body: read }: HttpCall): Promise<unknown> {
+async function readBody(operation: Operation, { request, json, body }: HttpCall): Promise<unknown> {
   if (operation.body === undefined) {
     // Refuses one that is not empty.
-    if (request.body !== null) await read(() => undefined);
+    if (request.body !== null) await body(() => undefined);
     return undefined;
   }
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   const isEmpty = request.body === null || request.headers.get("content-length") === "0";
   // A body whose fields are all optional may be left out.
   if (isEmpty && checkJson(operation.body, {}).length === 0) return {};
+  if (operation.form === true) return readForm(operation.body, type, body);
   if (type !== "application/json")
     throw new RepriseError(
       "USAGE",
@@ -154,8 +192,21 @@ async function readBody(operation: Operation, { request, json, body: read }: Htt
         details: { status: 415 },
       },
     );
-  const body = await json();
-  const issues = checkJson(operation.body, body);
+  return checked(operation.body, await json());
+}
+
+/** The fields of a form, each once. */
+async function readForm(schema: JsonSchema, type: string | undefined, body: HttpCall["body"]): Promise<unknown> {
+  if (type !== "application/x-www-form-urlencoded")
+    throw new RepriseError("USAGE", "The body must be a form: application/x-www-form-urlencoded.", {
+      details: { status: 415 },
+    });
+  const fields = await body((bytes) => new URLSearchParams(Buffer.from(bytes).toString("utf8")));
+  return checked(schema, Object.fromEntries(fields));
+}
+
+function checked(schema: JsonSchema, body: unknown): unknown {
+  const issues = checkJson(schema, body);
   if (issues.length > 0) throw badRequest("body", issues);
   return body;
 }

@@ -1,7 +1,8 @@
 // Operations: every operation of the HTTP API with its code. A group is one line here.
 
-import type { Operation } from "../contract/index.ts";
+import { accessOperations, type Operation } from "../contract/index.ts";
 import type { HandlerOf, HandlersOf } from "./host.ts";
+import { accessHandlers } from "./routes/access.ts";
 
 /** An operation and its code. */
 export interface ImplementedOperation {
@@ -25,6 +26,7 @@ function group<G extends Readonly<Record<string, Operation>>>(
 /** The table. */
 export const OPERATIONS: readonly ImplementedOperation[] = [
   // One line per noun: ...group(runOperations, runHandlers),
+  ...group(accessOperations, accessHandlers),
 ];
 
 export { group };

@@ -70,6 +70,12 @@ export function problemResponse(error: unknown, base: string, onError: (error: u
   return new Response(`${JSON.stringify(body)}\n`, { status: problem.status, headers });
 }
 
+/** The status and code of an error, for the log. */
+export function refusalOf(error: unknown): { readonly status: number; readonly code: string } {
+  const { status, code } = problemOf(error);
+  return { status, code };
+}
+
 function problemOf(error: unknown): Omit<ProblemBody, "type"> {
   if (!(error instanceof RepriseError)) return UNEXPECTED;
   const { code, message, details = {} } = error;

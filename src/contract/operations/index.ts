@@ -1,5 +1,6 @@
 // Operations: the lines of the HTTP API, by noun.
 
+export * from "./access.ts";
 export * from "./control.ts";
 export * from "./definitions.ts";
 export * from "./messages.ts";

@@ -1,11 +1,9 @@
 // Peer access: which peer a request is of, and what that peer may do.
 //
-// peer-access.P1. The site keeps the SHA-256 of a token, never the token. Every configured digest is compared, each in constant time:
-//   how long it takes says neither which peer a guess resembles nor how much of it is right.
-// peer-access.P2. Without a token a request is of no peer. It may read logs only if the site is public.
+// peer-access.P1. Without a token a request is of no peer. It may read logs only if the site is public.
 
-import { hash, timingSafeEqual } from "node:crypto";
 import { RepriseError } from "../../base/index.ts";
+import { bearerTokenOf, findByToken } from "../../http/index.ts";
 
 /** What another site may do here. */
 export interface PeerAccess {
@@ -19,26 +17,12 @@ export interface PeerAccess {
   readonly grants: readonly string[];
 }
 
-/** What a peer's token is kept as. */
-export function tokenDigest(token: string): string {
-  return hash("sha256", token);
-}
-
-const MAX_TOKEN_CHARACTERS = 1_024;
-
-/** peer-access.P1. The peer of the request's token; undefined: it has none. Refuses an unknown token. */
+/** bearer-token.B1. The peer of the request's token; undefined: it has none. Refuses an unknown token. */
 export function findPeer(request: Request, peers: readonly PeerAccess[]): PeerAccess | undefined {
-  const header = request.headers.get("authorization");
-  if (header === null) return undefined;
-  const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(header) ?? [];
-  if (token === undefined || token.length > MAX_TOKEN_CHARACTERS)
-    throw unknownToken("The Authorization header is not `Bearer <token>`.");
-  const given = hash("sha256", token, "buffer");
-  let found: PeerAccess | undefined;
-  for (const peer of peers) {
-    const expected = Buffer.from(peer.tokenSha256, "hex");
-    if (expected.length === given.length && timingSafeEqual(expected, given)) found = peer;
-  }
+  const token = bearerTokenOf(request);
+  if (token === null) return undefined;
+  if (token === undefined) throw unknownToken("The Authorization header is not `Bearer <token>`.");
+  const found = findByToken(token, peers, ({ tokenSha256 }) => tokenSha256);
   if (found === undefined) throw unknownToken("No peer of this site has this token.");
   return found;
 }

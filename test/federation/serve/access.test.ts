@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemTimers } from "../../../src/base/index.ts";
 import { listen } from "../../../src/http/index.ts";
-import { matchesGlob, tokenDigest } from "../../../src/federation/serve/peer-access.ts";
+import { matchesGlob } from "../../../src/federation/serve/peer-access.ts";
+import { tokenDigest } from "../../../src/http/index.ts";
 import { EDGE, freshFolder, HUB, OTHER_TOKEN, refusalOf, SampleLog, startSite, take, TOKEN } from "./serve-fixture.ts";
 
 test("without a token nothing but the health of the site is answered", async () => {

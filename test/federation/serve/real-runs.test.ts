@@ -9,7 +9,8 @@ import {
   type FederationHandlerOptions,
 } from "../../../src/federation/serve/federation-handler.ts";
 import { listen, type Listener } from "../../../src/http/index.ts";
-import { tokenDigest, type PeerAccess } from "../../../src/federation/serve/peer-access.ts";
+import type { PeerAccess } from "../../../src/federation/serve/peer-access.ts";
+import { tokenDigest } from "../../../src/http/index.ts";
 import { checkBundle } from "../../../src/receipts/index.ts";
 import { inputOf } from "../../receipts/bundled.ts";
 import { statementFacts } from "../../../src/federation/sync/publish.ts";

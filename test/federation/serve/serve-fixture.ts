@@ -19,7 +19,8 @@ import {
   type FederationHandlerOptions,
 } from "../../../src/federation/serve/federation-handler.ts";
 import { listen, type Listener } from "../../../src/http/index.ts";
-import { tokenDigest, type PeerAccess } from "../../../src/federation/serve/peer-access.ts";
+import type { PeerAccess } from "../../../src/federation/serve/peer-access.ts";
+import { tokenDigest } from "../../../src/http/index.ts";
 import { signingKeyOf, type SigningKey } from "../../../src/receipts/index.ts";
 
 export function keyOf(name: string, first = 1): SigningKey {

@@ -14,7 +14,7 @@ import type { DivergentStep } from "../../../src/federation/work/offer-book.ts";
 import type { WorkTarget } from "../../../src/federation/work/offer-job.ts";
 import { offerRoutes } from "../../../src/federation/work/offer-routes.ts";
 import { RequestHandler, listen as listenOn } from "../../../src/http/index.ts";
-import { tokenDigest } from "../../../src/federation/serve/peer-access.ts";
+import { tokenDigest } from "../../../src/http/index.ts";
 import { peerHandlerOptions, peerRoutes, type PeerRouteOptions } from "../../../src/federation/serve/peer-routes.ts";
 import type { Call, Route } from "../../../src/federation/serve/route.ts";
 import { serveLimits } from "../../../src/federation/serve/serve-limits.ts";
