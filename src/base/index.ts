@@ -27,6 +27,7 @@ export { checkKey, checkName, checkRunId } from "./names.ts";
 export { shellWord } from "./shell-word.ts";
 export { checkOptionNames } from "./options.ts";
 export { ENGINE_NAME } from "./package-version.ts";
+export { plainJson } from "./plain-json.ts";
 export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
 export { checkCodec, type PayloadCodec, type PayloadContext } from "./payload-codec.ts";
 export {
@@ -50,4 +51,12 @@ export { toBytes, type Size, type SizeUnit } from "./size.ts";
 export { activeResources, idleMs, requireRealTime, systemClock, systemRandom, systemTimers } from "./system.ts";
 export { Fifo } from "./fifo.ts";
 export { userFrames, userStack } from "./user-stack.ts";
+export {
+  isSame,
+  signWebhook,
+  WEBHOOK_TOLERANCE_MS,
+  webhookKeyOf,
+  webhookRefusal,
+  type SignedHeaders,
+} from "./webhook-signature.ts";
 export { CODEC_MARK, unreadableReason, unreadableText } from "./unreadable.ts";

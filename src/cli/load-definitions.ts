@@ -33,15 +33,21 @@ function isDefinition(value: unknown): value is Definition | AnyTask {
   return isWorkflow(value) || isGraph(value) || isFlow(value) || isTask(value);
 }
 
-/** What a module can export besides definitions (`outbox`, the handlers of `ctx.send`), and the name of the code in the environment. */
-export async function loadEngineOptions(file: string): Promise<Pick<EngineOptions<Definition>, "code" | "outbox">> {
-  const { outbox } = await load(resolve(file));
+/**
+ * What a module can export besides definitions (`outbox`, the handlers of `ctx.send`, and `webhooks`), and the name of the code in the
+ * environment.
+ */
+export async function loadEngineOptions(
+  file: string,
+): Promise<Pick<EngineOptions<Definition>, "code" | "outbox" | "webhooks">> {
+  const { outbox, webhooks } = await load(resolve(file));
   const { checkCode } = await import("../engine/index.ts");
   const code = checkCode(process.env["REPRISE_CODE"] || undefined, "REPRISE_CODE");
   return {
     ...(code !== undefined && { code }),
     ...(typeof outbox === "object" &&
       outbox !== null && { outbox: outbox as NonNullable<EngineOptions<Definition>["outbox"]> }),
+    ...(Array.isArray(webhooks) && { webhooks: webhooks as NonNullable<EngineOptions<Definition>["webhooks"]> }),
   };
 }
 

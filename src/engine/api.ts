@@ -20,6 +20,7 @@ import type {
 } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { ForeignMemos, OutboxHandler } from "../worker/index.ts";
+import type { Webhook } from "./webhook-options.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import type { WaitOptions } from "./abort.ts";
 import type { Limits } from "./limits.ts";
@@ -354,6 +355,11 @@ export interface ClientOptions<Defs> {
    * default `"info"`. `false` drops all lines.
    */
   logger?: Logger | LogLevel | false;
+  /**
+   * Sends events of runs to other systems. The commit of this process that ends a run, stops it or opens a promise also writes the
+   * event, and the engine of a process with the webhook delivers it. So pass the same webhooks to every process of the store.
+   */
+  webhooks?: readonly Webhook[];
   /** Ends the wait for the store to open; no effect afterwards. */
   signal?: AbortSignal;
 }

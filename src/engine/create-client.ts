@@ -7,6 +7,7 @@ import type { Client, ClientOptions, DefinitionsIn } from "./api.ts";
 import { ClientCore } from "./client-core.ts";
 import { ClientWriter } from "./client-writer.ts";
 import { checkClientOptions } from "./engine-options.ts";
+import { checkWebhooks } from "./webhook-options.ts";
 
 /**
  * Opens a store to start, find and control runs. The workers of other processes execute them.
@@ -24,9 +25,11 @@ export async function createClient<const Defs extends Definition | AnyTask>(
   options: ClientOptions<Defs>,
 ): Promise<Client<DefinitionsIn<Defs>>> {
   const { source, durability, codec, parts, signal } = checkClientOptions(options, "createClient");
+  const webhooks = checkWebhooks(options.webhooks);
   const { timers, random, registry, polls } = parts;
   const open = async (): Promise<ClientCore> => {
     const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
+    store.announce(webhooks);
     const client = new ClientCore(
       { ...parts, store, kind: "client" },
       (events) => new ClientWriter({ store, timers, registry, polls }, events),

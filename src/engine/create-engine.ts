@@ -18,6 +18,7 @@ import {
   defaultDeterminism,
   queueNames,
 } from "./engine-options.ts";
+import { checkWebhooks } from "./webhook-options.ts";
 
 function checkWorker(worker: unknown = {}): WorkerSettings {
   if (worker === false)
@@ -62,6 +63,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     host: hostname(),
     pid: process.pid,
     outbox: checkOutbox(options.outbox),
+    webhooks: checkWebhooks(options.webhooks),
     foreignMemos: checkMemos(options.memos),
     retention: options.retention === undefined ? undefined : checkRetention(options.retention, "createEngine"),
     works: true,
@@ -76,6 +78,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   const open = async (): Promise<EngineCore> => {
     const { EngineCore: Core } = await loadEngineCore();
     const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
+    store.announce(workerParts.webhooks);
     const engine = new Core({ ...parts, ...workerParts, store });
     try {
       await engine.begin();

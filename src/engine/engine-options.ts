@@ -36,6 +36,7 @@ const CLIENT_OPTIONS = [
   "redact",
   "signal",
   "store",
+  "webhooks",
 ];
 
 /** Checks the options that clients and engines share. */

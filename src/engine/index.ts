@@ -64,6 +64,8 @@ export type { ForkOptions, ForkSettings } from "./fork-run.ts";
 export type { MigrateOptions } from "./migrate-run.ts";
 export type { CheckpointAt } from "./lineage.ts";
 export type { CheckpointsOptions } from "./run-checkpoints.ts";
+export { checkWebhooks, type Webhook } from "./webhook-options.ts";
+export type { OpenedPromise, WebhookBody } from "../worker/index.ts";
 export type { ForeignAnswer, ForeignMemos, MemoQuestion, OutboxHandler, SampledMemo } from "../worker/index.ts";
 export {
   abortable,

@@ -397,6 +397,21 @@ export type {
   DestinationInfo,
   OutboxInfo,
 } from "./outbox.ts";
+export {
+  EVENT_MS,
+  eventLineOf,
+  eventPlaceOf,
+  eventSeqLimits,
+  eventSeqOf,
+  eventTypeOf,
+  isEventLine,
+  RUN_EVENT_TYPES,
+  type ClaimedEvent,
+  type EventPlace,
+  type EventSubscription,
+  type RunEventKind,
+  type RunEventType,
+} from "./run-event.ts";
 export { streamStepOf, type Chunk, type EmittedChunk, type NewChunk, type StepReset } from "./stream.ts";
 export {
   checkPolicy,

@@ -6,9 +6,11 @@
 // outbox.O3. One worker at a time holds a message, under a token. Workers repeat the delivery until one succeeds: at least
 //   once. The key is the same every time.
 // outbox.O4. Messages outlive the end of their run; a run with undelivered messages is not pruned.
+// outbox.O5. Events of webhooks are rows of the outbox, too, with rules of their own (run-event.ts).
 
 import type { EpochMs } from "../base/index.ts";
 import type { RunNumber } from "./run.ts";
+import type { ClaimedEvent } from "./run-event.ts";
 
 /** A message to write; its entry is in the same commit. */
 export interface NewMessage {
@@ -22,6 +24,8 @@ export interface ClaimMessagesWrite {
   readonly worker: number;
   readonly tokens: readonly string[];
   readonly destinations: readonly string[];
+  /** How many to claim of one destination at most. */
+  readonly perDestination?: number;
 }
 export interface ClaimedMessage extends MessageFence {
   readonly runId: string;
@@ -31,8 +35,10 @@ export interface ClaimedMessage extends MessageFence {
   readonly command: string;
   /** The number of deliveries that failed, or whose worker died. */
   readonly attempt: number;
-  /** The data of its entry. */
+  /** The data of its entry; empty if it has none. */
   readonly data: string;
+  /** Set: it is an event of a webhook (outbox.O5). */
+  readonly event?: ClaimedEvent;
 }
 export interface ClaimMessagesOutcome {
   readonly messages: readonly ClaimedMessage[];
@@ -41,7 +47,7 @@ export interface ClaimMessagesOutcome {
 }
 
 export interface MessageFence {
-  /** The number of the run's first generation: orders messages across generations. */
+  /** The number of the run's first generation: orders messages across generations. Of an event: its line (run-event.E2). */
   readonly firstRun: RunNumber;
   readonly run: RunNumber;
   readonly seq: number;

@@ -25,6 +25,7 @@ import type { MemoAnswer, MemoFilter, MemoKeys, MemoPage } from "./memo.ts";
 import type { QueueSlot, QueueState } from "./queue.ts";
 import type { DeleteOutcome, Expired, ExpireRequest } from "./retention.ts";
 import type { RunNumber, RunRecord, RunStatus } from "./run.ts";
+import type { EventSubscription } from "./run-event.ts";
 import type { PromiseFilter, PromisePage } from "./open-promise.ts";
 import type { MessageFence, OutboxInfo } from "./outbox.ts";
 import type { DiskSpace, QueueUse, RunWork, SlotUser } from "./run-work.ts";
@@ -166,6 +167,9 @@ export interface Store {
 
   // time
   now(): EpochMs;
+
+  /** run-event.E1. From now on, the commits of this process write these events to the outbox. */
+  announce(subscriptions: readonly EventSubscription[]): void;
 
   // the one way to change a run
   write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>;

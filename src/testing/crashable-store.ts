@@ -72,6 +72,7 @@ export function createCrashableStore(
       pollsSeparately: store.pollsSeparately === true,
       transact,
       now: () => store.now(),
+      announce: (subscriptions) => store.announce(subscriptions),
       write: write as <const W extends readonly Write[]>(writes: W) => Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>,
       registerWorker: pass("registerWorker"),
       renewLease: pass("renewLease"),

@@ -29,6 +29,7 @@ import { listCases } from "./store-cases/list.ts";
 import { memoCases } from "./store-cases/memo.ts";
 import { messageCases } from "./store-cases/messages.ts";
 import { outboxCases } from "./store-cases/outbox.ts";
+import { runEventCases } from "./store-cases/run-events.ts";
 import { payloadCases } from "./store-cases/payloads.ts";
 import { portionCases } from "./store-cases/portions.ts";
 import { runtimeCases } from "./store-cases/runtimes.ts";
@@ -95,6 +96,7 @@ export const storeCases: readonly StoreCase[] = [
   ...scheduleCases,
   ...transactCases,
   ...outboxCases,
+  ...runEventCases,
   ...completionCases,
   ...spreadCases,
   ...portionCases,

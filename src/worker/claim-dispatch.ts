@@ -3,7 +3,13 @@
 // A suspect (store.S5) puts its worker in quarantine. A draining worker does not release a suspect item, because a released
 // item is no longer a suspect: its lease expires instead.
 
-import type { ClaimedItem, ClaimedMessage, ClaimedTurn, ReturnMessageWrite } from "../kernel/index.ts";
+import {
+  isEventLine,
+  type ClaimedItem,
+  type ClaimedMessage,
+  type ClaimedTurn,
+  type ReturnMessageWrite,
+} from "../kernel/index.ts";
 import type { ClaimerHost } from "./claimer.ts";
 import type { PersistentWrite } from "./released-claims.ts";
 import type { Quarantine } from "./quarantine.ts";
@@ -53,7 +59,8 @@ export function claimDispatch(host: ClaimDispatchHost): Pick<ClaimerHost, "onTur
           attempt,
           availableAt: host.now(),
         });
-      host.slots.acquire();
+      // webhook-relay.W1
+      if (!isEventLine(firstRun)) host.slots.acquire();
       host.startMessage(message);
     },
   };

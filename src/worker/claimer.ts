@@ -24,6 +24,7 @@ import {
 } from "../kernel/index.ts";
 import type { Pump } from "./pump.ts";
 import type { ClaimFilter } from "./claim-filter.ts";
+import { WEBHOOK_CLAIM } from "./webhook-relay.ts";
 
 export interface ClaimerHost {
   readonly pump: Pump;
@@ -31,6 +32,8 @@ export interface ClaimerHost {
   readonly filter: ClaimFilter;
   /** The outbox destinations this worker has handlers for. */
   readonly destinations: readonly string[];
+  /** The destinations of webhooks that may get more events. */
+  webhooks(): readonly string[];
   /** This worker's number; undefined while the worker may not claim. */
   worker(): number | undefined;
   /** How many more runs the worker may hold. */
@@ -45,12 +48,13 @@ export interface ClaimerHost {
   report(error: unknown): void;
 }
 
-type ClaimKind = Exclude<WorkKind, "schedules">;
+/** Events of webhooks are messages of the outbox, claimed apart from the others: they need no slots (webhook-relay.W1). */
+type ClaimKind = Exclude<WorkKind, "schedules"> | "events";
 
-export const CLAIM_KINDS: readonly ClaimKind[] = WORK_KINDS.filter((kind) => kind !== "schedules");
+export const CLAIM_KINDS: readonly ClaimKind[] = [...WORK_KINDS.filter((kind) => kind !== "schedules"), "events"];
 
 /** claimer.C1. The kinds whose claims skip locked rows. */
-const SKIPPING: ReadonlySet<ClaimKind> = new Set<ClaimKind>(["turns", "items", "messages"]);
+const SKIPPING: ReadonlySet<ClaimKind> = new Set<ClaimKind>(["turns", "items", "messages", "events"]);
 
 const CLAIM_LIMIT = 512;
 /** With a remote store, so that one worker does not claim what others wait for. */
@@ -68,6 +72,7 @@ export class Claimer {
     items: true,
     due: true,
     messages: true,
+    events: true,
   };
   readonly #claiming: Record<ClaimKind, boolean> = {
     starts: false,
@@ -75,6 +80,7 @@ export class Claimer {
     items: false,
     due: false,
     messages: false,
+    events: false,
   };
   /** The last claim left work that waits for its queue's limits. */
   readonly #isThrottled = { starts: false, items: false };
@@ -98,6 +104,7 @@ export class Claimer {
   request(...kinds: readonly ClaimKind[]): void {
     if (kinds.includes("items")) this.#hasItemBacklog = true;
     for (const kind of kinds) this.#requested[kind] = true;
+    if (kinds.includes("messages")) this.#requested.events = true;
     this.#host.pump.wake();
   }
 
@@ -157,6 +164,8 @@ export class Claimer {
     if (this.#takeRequest("items", items)) this.#claimItems(worker, items);
     else if (this.#requested.items && free <= share) this.#hasItemBacklog = true;
     if (this.#takeRequest("due", 1)) this.#fireDue();
+    const webhooks = this.#host.webhooks();
+    if (this.#takeRequest("events", webhooks.length)) this.#claimEvents(worker, webhooks);
   }
 
   /** suspects.S2. How many turns and items to claim now; no more suspects than can start at once. */
@@ -247,6 +256,15 @@ export class Claimer {
     const tokens = this.#tokens(room);
     this.#submit("messages", { write: "claim-messages", worker, tokens, destinations }, ({ messages, nextAt }) => {
       if (messages.length === tokens.length) this.request("messages");
+      for (const message of messages) this.#host.onMessage(message);
+      this.#host.onNextDue(nextAt);
+    });
+  }
+
+  #claimEvents(worker: number, destinations: readonly string[]): void {
+    const tokens = this.#tokens(destinations.length * WEBHOOK_CLAIM);
+    const write = { write: "claim-messages", worker, tokens, destinations, perDestination: WEBHOOK_CLAIM } as const;
+    this.#submit("events", write, ({ messages, nextAt }) => {
       for (const message of messages) this.#host.onMessage(message);
       this.#host.onNextDue(nextAt);
     });

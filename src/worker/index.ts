@@ -6,5 +6,6 @@ export { Attempt } from "./attempt.ts";
 export type { ForeignAnswer, ForeignMemos, MemoQuestion, SampledMemo } from "./foreign-memos.ts";
 export { ItemReturned, type RemoteCall, type RemoteTasks } from "./remote-tasks.ts";
 export { RetentionRunner } from "./retention-runner.ts";
+export type { OpenedPromise, WebhookBody, WebhookEndpoint } from "./webhook-endpoint.ts";
 export { Worker } from "./worker.ts";
 export type { WorkerOptions } from "./worker-options.ts";

@@ -15,14 +15,18 @@ import {
 import {
   decodeData,
   emit,
+  isEventLine,
   isObserved,
   type ClaimedMessage,
   type ReturnMessageWrite,
   type MessageDeliveredWrite,
+  type Write,
 } from "../kernel/index.ts";
 import { callInStep, idempotencyKeyOf, type LogLevel } from "../workflow/index.ts";
 import type { Pump } from "./pump.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
+import type { WebhookEndpoint } from "./webhook-endpoint.ts";
+import { WebhookRelay } from "./webhook-relay.ts";
 
 /**
  * Delivers a message to another system; every attempt for a message gets the same `dedupKey`.
@@ -40,6 +44,7 @@ export type OutboxHandler = (payload: unknown, dedupKey: string) => Promise<void
 
 export interface OutboxRelayHost {
   readonly handlers: ReadonlyMap<string, OutboxHandler>;
+  readonly webhooks?: readonly WebhookEndpoint[] | undefined;
   readonly pump: Pump;
   readonly timers: Timers;
   readonly slots: ExecutionSlots;
@@ -61,17 +66,41 @@ export class OutboxRelay {
   /** Tokens of messages whose delivery has not ended, or whose end the store has not confirmed. */
   readonly #inDelivery = new Set<string>();
 
+  readonly #webhooks: WebhookRelay;
+
   constructor(host: OutboxRelayHost) {
     this.#host = host;
+    this.#webhooks = new WebhookRelay({
+      ...host,
+      webhooks: host.webhooks ?? [],
+      submit: (write) => this.submit(write),
+    });
   }
 
   get destinations(): readonly string[] {
     return [...this.#host.handlers.keys()];
   }
 
-  /** Calls the handler of a claimed message; the caller has acquired its slot. */
+  /** The webhooks that may get more events. */
+  get webhooks(): readonly string[] {
+    return this.#webhooks.destinations;
+  }
+
+  /** After every write of this process: it may have written events. */
+  wrote(write: Write): void {
+    if (this.#host.webhooks !== undefined && this.#host.webhooks.length > 0 && mayReport(write))
+      this.#host.wantMessages();
+  }
+
+  /** Ends what only waits for another system. */
+  stop(): void {
+    this.#webhooks.stop();
+  }
+
+  /** Calls the handler of a claimed message; the caller has acquired its slot. An event has none (webhook-relay.W1). */
   deliver(message: ClaimedMessage): void {
     this.#inDelivery.add(message.token);
+    if (isEventLine(message.firstRun)) return this.#webhooks.deliver(message);
     this.#call(message)
       .then(
         () => this.#delivered(message),
@@ -139,5 +168,17 @@ export class OutboxRelay {
         this.#host.timers.set(RETRY_WRITE_MS, () => this.submit(write), { ref: false });
       },
     );
+  }
+}
+
+/** Whether the write ends or stops a run, or opens a promise. */
+function mayReport(write: Write): boolean {
+  switch (write.write) {
+    case "turn":
+      return (write.then !== "hold" && write.then !== "release") || (write.promises?.opened.length ?? 0) > 0;
+    case "complete":
+      return write.then !== "continue";
+    default:
+      return write.write === "stop" || write.write === "terminate";
   }
 }

@@ -7,6 +7,7 @@ import type { OutboxHandler } from "./outbox-relay.ts";
 import type { ForeignMemos } from "./foreign-memos.ts";
 import type { RemoteTasks } from "./remote-tasks.ts";
 import type { Registry } from "../process/index.ts";
+import type { WebhookEndpoint } from "./webhook-endpoint.ts";
 
 export interface WorkerOptions {
   readonly store: Store;
@@ -28,6 +29,8 @@ export interface WorkerOptions {
   readonly determinism: Determinism;
   /** Handlers by destination. */
   readonly outbox?: ReadonlyMap<string, OutboxHandler>;
+  /** Where events of runs are sent. */
+  readonly webhooks?: readonly WebhookEndpoint[] | undefined;
   readonly guard: Guard;
   readonly runtime: string;
   /** The largest payload in bytes, if smaller than the store's limit. */

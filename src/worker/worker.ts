@@ -115,6 +115,7 @@ export class Worker {
       },
       wrote: (write, outcome) => {
         this.#meter.note(write, outcome);
+        this.#outbox.wrote(write);
         this.#failures.onWrote(write, outcome);
         options.remote?.wrote(write, outcome);
       },
@@ -179,6 +180,7 @@ export class Worker {
       operations: this.#operationHost,
       committed: (run, write, outcome) => {
         this.#meter.note(write, outcome);
+        this.#outbox.wrote(write);
         this.#failures.onTurn(run.record, write, outcome);
         this.#runs.onCommitted(run, write, outcome);
       },
@@ -186,15 +188,14 @@ export class Worker {
       report: (error) => this.#log.report(error),
     });
     this.#outbox = new OutboxRelay({
+      ...options,
       handlers: options.outbox ?? new Map(),
       pump: this.pump,
-      timers,
       slots: this.#slots,
       now: () => store.now(),
       isStopped: () => this.#stopped,
       wantMessages: () => this.#claimer.request("messages"),
       dueAt: (at) => this.#poller.dueAt(at),
-      log: options.log,
       report: (error) => this.#log.report(error),
     });
     this.#quarantine = new Quarantine(timers, () => this.#claimer.request("turns", "items"));
@@ -346,6 +347,7 @@ export class Worker {
       timers: this.#options.timers,
       filter: this.#filter,
       destinations: this.#outbox.destinations,
+      webhooks: () => (this.#quarantine.isActive ? [] : this.#outbox.webhooks),
       worker: () => this.#claimant,
       roomForTurns: () => (this.#quarantine.isActive ? 0 : HELD_LIMIT - this.#runs.count),
       roomForItems: () => (this.#quarantine.isActive ? 0 : this.#slots.free),
@@ -490,6 +492,7 @@ export class Worker {
     this.#log.stop();
     this.pump.stop();
     this.#lease.stop();
+    this.#outbox.stop();
     this.#tasks.abandonAll(() => new CancelledError("The worker has stopped."));
     this.#runs.stop();
   }

@@ -155,7 +155,7 @@ test("a batch with nothing to delete takes one round trip and no transaction", a
   ]);
   let passes = 0;
   const session: RowSession = {
-    read: (what, body) => store.session.read(what, (rows) => ((passes += 1), body(rows))),
+    read: (what, body) => store.session.read(what, (rows, now) => ((passes += 1), body(rows, now))),
     transact: () => Promise.reject(new Error("no transaction is needed")),
   };
   expect(await expire(session, ALL)).toEqual({ runs: 0, kept: 0, after: undefined, nextEndedAt: 9_000 });

@@ -10,7 +10,7 @@ import type { ClaimedTurn, Outcome, RunNumber, Write } from "../../kernel/index.
 import { applyNext } from "../rules/apply.ts";
 import { saveFlows } from "../rules/flow-rows.ts";
 import { rolledBackOutcome } from "../rules/rolled-back-outcome.ts";
-import type { Tx } from "../rules/transaction.ts";
+import type { Tx, TxSettings } from "../rules/transaction.ts";
 import { lookup, type Query } from "./query.ts";
 import type { AccessMode } from "./locks.ts";
 import { Miss } from "./miss.ts";
@@ -28,8 +28,7 @@ export interface ApplyOptions {
   readonly mayGuess?: boolean;
   /** Whether history went back since the write at this index was made (../rules/rolled-back-outcome.ts). */
   readonly isLost?: (index: number) => boolean;
-  /** log.L5 */
-  readonly isFederated?: boolean;
+  readonly settings?: TxSettings;
 }
 
 export type ApplyResult<T> = { readonly result: T } | { readonly queries: readonly Query[] };
@@ -47,9 +46,10 @@ export function applyWrites(
   writes: readonly Write[],
 ): ApplyResult<AppliedWrites> {
   ws.reset();
-  const { mode, now, nextRun, mayGuess = true, isLost, isFederated = false } = options;
+  const { mode, now, nextRun, mayGuess = true, isLost, settings = {} } = options;
   const rows = new TransactionRows(ws, mode, mayGuess);
-  const tx: Tx = { rows, now, nextRun, isFederated };
+  const { isFederated = false, subscriptions } = settings;
+  const tx: Tx = { rows, now, nextRun, isFederated, subscriptions };
   const outcomes: Outcome[] = [];
   let missed = false;
   const attempt = (work: () => void): void => {

@@ -193,8 +193,8 @@ export function workOn(
     use: writes.some(isPoll) ? "claim" : "write",
     scope,
     assume: (ws) => assumeNew(ws, writes),
-    apply: (ws, now, nextRun, isOptimistic, isFederated) => {
-      const options = { mode, now, nextRun, mayGuess: !isOptimistic, isFederated, ...(isLost && { isLost }) } as const;
+    apply: (ws, now, nextRun, isOptimistic, settings) => {
+      const options = { mode, now, nextRun, mayGuess: !isOptimistic, settings, ...(isLost && { isLost }) } as const;
       const tried = applyWrites(ws, options, writes);
       if ("queries" in tried) return tried;
       return { result: tried.result.outcomes, nextRun: tried.result.nextRun };

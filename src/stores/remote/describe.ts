@@ -25,7 +25,7 @@ export async function readCodecNotes(reader: Reader): Promise<readonly CodecProb
 }
 
 export async function describe(
-  session: Pick<RemoteSession, "reader" | "runner">,
+  session: Pick<RemoteSession, "reader" | "runner" | "now">,
   kind: string,
   backend: BackendInfo,
 ): Promise<StoreInfo> {

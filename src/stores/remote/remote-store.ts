@@ -11,6 +11,7 @@ import type {
   HistoryBreak,
   ChangeNotice,
   DeleteOutcome,
+  EventSubscription,
   Expired,
   ExpireRequest,
   MemoKeys,
@@ -98,6 +99,10 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
 
   now(): EpochMs {
     return this.#session.now();
+  }
+
+  announce(subscriptions: readonly EventSubscription[]): void {
+    this.#session.cache.subscriptions = subscriptions.length === 0 ? undefined : subscriptions;
   }
 
   async write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }> {

@@ -6,7 +6,7 @@
 //   change or delete them, which the commit detects. The same holds for `once`: a new row there counts an arrival.
 // row-cache.M3. A run whose turn no worker of this process holds is evicted; so are the oldest runs when there are too many.
 
-import type { RunNumber } from "../../kernel/index.ts";
+import type { EventSubscription, RunNumber } from "../../kernel/index.ts";
 import type { Change } from "./backend.ts";
 import type { RowOf } from "../rows/tables.ts";
 import type { WorkingSet } from "./working-set.ts";
@@ -36,6 +36,8 @@ export class RowCache {
   readonly #workers = new Set<number>();
   /** log.L5. As this process knows it. */
   isFederated = false;
+  /** run-event.E1. Undefined: none. */
+  subscriptions: readonly EventSubscription[] | undefined;
 
   addWorker(worker: number): void {
     this.#workers.add(worker);

@@ -5,9 +5,9 @@ import type { ThreadNumbers } from "../rules/threads.ts";
 import { rulesWork } from "./rules-work.ts";
 import type { RemoteSession } from "./session.ts";
 
-export function rowSession(session: Pick<RemoteSession, "reader" | "runner">): RowSession {
+export function rowSession(session: Pick<RemoteSession, "reader" | "runner" | "now">): RowSession {
   return {
-    read: (what, body) => session.reader.withRows(what, body),
+    read: (what, body) => session.reader.withRows(what, (rows) => body(rows, session.now())),
     transact: (what, body) => session.runner.run(rulesWork(what, body)),
   };
 }

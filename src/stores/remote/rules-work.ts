@@ -8,6 +8,7 @@ export function rulesWork<T>(what: string, body: (tx: Tx) => T): TransactionWork
   return {
     what,
     isOrdered: true,
-    apply: (ws, now) => applyRules(ws, (rows) => body({ rows, now, nextRun: undefined })),
+    apply: (ws, now, _next, _isOptimistic, { subscriptions }) =>
+      applyRules(ws, (rows) => body({ rows, now, nextRun: undefined, subscriptions })),
   };
 }

@@ -29,6 +29,7 @@ import {
   unreachableError,
   type RetryOptions,
 } from "./retry.ts";
+import type { TxSettings } from "../rules/transaction.ts";
 import type { Query } from "./query.ts";
 import { WorkingSet } from "./working-set.ts";
 
@@ -49,7 +50,7 @@ export interface TransactionWork<T> {
   /** Undefined for work other than a list of writes. */
   readonly scope?: BatchScope | undefined;
   /** Called several times; each call starts without the changes of the call before. */
-  apply(ws: WorkingSet, now: number, nextRun: number, isOptimistic: boolean, isFederated: boolean): WorkResult<T>;
+  apply(ws: WorkingSet, now: number, nextRun: number, isOptimistic: boolean, settings: TxSettings): WorkResult<T>;
   /** Adds rows that the commit will verify. */
   assume?(ws: WorkingSet): void;
 }
@@ -195,7 +196,7 @@ export class TransactionRunner {
     work.assume?.(ws);
     let applied: WorkResult<T>;
     try {
-      applied = work.apply(ws, now(), nextOf(block), true, cache.isFederated);
+      applied = work.apply(ws, now(), nextOf(block), true, cache);
     } catch (error) {
       // runner.R4
       if (!(error instanceof InvariantError)) throw error;
@@ -239,7 +240,7 @@ export class TransactionRunner {
       for (let round = 0; ; round += 1) {
         invariant(round < MAX_ROUNDS, "a transaction sends queries without end", { what: work.what });
         // One time for all rounds, so that each round sends the same queries.
-        const applied = work.apply(ws, (at ??= now()), nextOf(block), false, cache.isFederated);
+        const applied = work.apply(ws, (at ??= now()), nextOf(block), false, cache);
         if ("result" in applied) {
           const attempt = await this.#commit(on, work, ws, block, applied, plan);
           this.#keep(ws);

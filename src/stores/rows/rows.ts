@@ -134,8 +134,8 @@ export interface AnyRows extends Pick<Rows, "own" | "barrier" | "isGuess"> {
 
 /** A store whose rows are read and changed through the port, by work other than lists of writes. */
 export interface RowSession {
-  /** Reads without locks. `body` may run more than once. `what` names the work in errors. */
-  read<T>(what: string, body: (rows: Rows) => T): Promise<T>;
+  /** Reads without locks. `body` may run more than once. `what` names the work in errors. `now` is the store's time. */
+  read<T>(what: string, body: (rows: Rows, now: EpochMs) => T): Promise<T>;
   /** One transaction. `body` may run more than once; its changes are committed once or not at all. */
   transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
 }

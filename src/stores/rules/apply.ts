@@ -33,6 +33,7 @@ import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessag
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
 import { LOST_TURN, recordFailedAttempt, returnTurn } from "./attempts.ts";
 import { NO_TURN } from "./run-rows.ts";
+import { noteStopEvent } from "./run-events.ts";
 import type { Tx } from "./transaction.ts";
 import { applyStart } from "./start.ts";
 import { applyTurn } from "./commit-turn.ts";
@@ -181,5 +182,6 @@ function applyStop(tx: Tx, { status, evidence, run, token, item, slot }: StopWri
     if (slot !== undefined) freeSlot(tx, "task", slot);
   }
   stopNodes(rows, run);
+  noteStopEvent(tx, run, status);
   return COMMITTED;
 }

@@ -28,6 +28,7 @@ import type { Tx } from "./transaction.ts";
 import { insertItem } from "./items.ts";
 import { sendSettlements } from "./message.ts";
 import { changePromises } from "./promises.ts";
+import { notePromiseEvents } from "./run-events.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";
 import { clearEnded, clearOpenPromises } from "./sweep.ts";
@@ -75,7 +76,10 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     if (turn.then === "failed") rows.set("runs", [run], { error_code: errorCodeOf(turn.entries) });
     more = false;
     if (turn.promises !== undefined) clearOpenPromises(tx, run);
-  } else if (turn.promises !== undefined) changePromises(rows, run, turn.promises);
+  } else if (turn.promises !== undefined) {
+    changePromises(rows, run, turn.promises);
+    notePromiseEvents(tx, run, turn.promises.opened);
+  }
   const { children, taken } = startChildren(tx, turn);
   let reached: RunNumber[] | undefined;
   for (const { to, arrival } of turn.messages) {

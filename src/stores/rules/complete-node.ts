@@ -31,6 +31,7 @@ import { errorCodeOf } from "./error-code.ts";
 import { insertEntry } from "./journal-entries.ts";
 import { addRuntime, isStopped, NO_TURN } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
+import { noteStopEvent } from "./run-events.ts";
 import { clearEnded } from "./sweep.ts";
 import { cancelChildren } from "./cancel-children.ts";
 import { startChildren } from "./commit-turn.ts";
@@ -216,6 +217,7 @@ function block(tx: Tx, flows: FlowRows, { run, fence }: CompleteWrite, evidence:
   flows.save();
   rows.set("runs", [run], { ...NO_TURN, status: "blocked", evidence: readinessEvidence(evidence) });
   stopNodes(rows, run);
+  noteStopEvent(tx, run, "blocked");
   if ("item" in fence) {
     stopItem(rows, run, fence.item);
     if (fence.slot !== undefined) freeSlot(tx, "task", fence.slot);

@@ -1,5 +1,6 @@
 // Delete run: deletes one ended run with its family (families.E1), or says what keeps it. A forgotten run is not kept for the log.
 
+import type { EpochMs } from "../../base/index.ts";
 import { hasEnded, type DeleteOutcome, type RunNumber } from "../../kernel/index.ts";
 import type { Rows, RowSession } from "../rows/rows.ts";
 import { deleteFamilies, MEMBER, readFamilies, sweepAll, type Family } from "./families.ts";
@@ -14,7 +15,7 @@ export async function deleteOneRun(
   isForgotten = false,
 ): Promise<DeleteOutcome> {
   for (;;) {
-    const { family, refused } = await session.read(WHAT, (rows) => findFamily(rows, id, isForgotten));
+    const { family, refused } = await session.read(WHAT, (rows, now) => findFamily(rows, now, id, isForgotten));
     if (refused !== undefined) return refused;
     const runs = await deleteFamilies(session, WHAT, [family], new Set<RunNumber>(), pause);
     // A run of the family was retried or deleted since it was read.
@@ -28,9 +29,9 @@ type Found =
   | { readonly family: Family; readonly refused?: undefined }
   | { readonly refused: DeleteOutcome; readonly family?: undefined };
 
-function findFamily(rows: Rows, id: string, isForgotten: boolean): Found {
+function findFamily(rows: Rows, now: EpochMs, id: string, isForgotten: boolean): Found {
   const run = rows.first("runs_by_id", [id], MEMBER, { backwards: true });
-  const [family] = run === undefined ? [] : readFamilies(rows, [run]);
+  const [family] = run === undefined ? [] : readFamilies(rows, now, [run]);
   const [fork] = family?.forks ?? [];
   const by = fork && rows.get("runs", [fork.run], ID);
   if (run === undefined || family === undefined) return { refused: { status: "no_run" } };

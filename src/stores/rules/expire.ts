@@ -18,13 +18,13 @@ export async function expire(
   { definition, status, endedBefore, after }: ExpireRequest,
   pause: () => Promise<void> = async () => {},
 ): Promise<Expired> {
-  const { window, families, young } = await session.read(WHAT, (rows) => {
+  const { window, families, young } = await session.read(WHAT, (rows, now) => {
     const path = [status, definition];
     const found = rows.select("runs_ended", path, MEMBER, { after, before: endedBefore, limit: BATCH });
     return {
       window: found,
       young: rows.first("runs_ended", path, END, { after: endedBefore - 1 }),
-      families: readFamilies(rows, found, endedBefore),
+      families: readFamilies(rows, now, found, endedBefore),
     };
   });
   const runs = await deleteFamilies(session, WHAT, families, new Set<RunNumber>(), pause);

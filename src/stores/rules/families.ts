@@ -11,6 +11,7 @@
 import type { EpochMs } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
 import type { Part, Rows, RowSession } from "../rows/rows.ts";
+import { isReporting } from "./run-events.ts";
 import { isFederated } from "./run-log.ts";
 import { deleteRun, sweepLeftovers } from "./sweep.ts";
 import type { Tx } from "./transaction.ts";
@@ -40,7 +41,12 @@ export interface Family {
 }
 
 /** The families of these runs; with `endedBefore`, only those all of whose runs ended before. Newest first. */
-export function readFamilies(rows: Rows, runs: readonly Member[], endedBefore?: EpochMs): readonly Family[] {
+export function readFamilies(
+  rows: Rows,
+  now: EpochMs,
+  runs: readonly Member[],
+  endedBefore?: EpochMs,
+): readonly Family[] {
   const isOver = (row: Member): boolean => endedBefore === undefined || hasEndedBefore(row, endedBefore);
   const known = new Map(runs.map((row) => [row.run, row]));
   const keepsLogged = isFederated(rows);
@@ -55,7 +61,7 @@ export function readFamilies(rows: Rows, runs: readonly Member[], endedBefore?: 
     .map(({ root, members }) => ({
       root,
       members,
-      sends: members.map(({ run }) => isSending(rows, run)),
+      sends: members.map(({ run }) => isSending(rows, run, now)),
       notes: members.map(({ run }) => (keepsLogged ? rows.get("ended_runs", [run], NOTE) : undefined)),
       forks: members.flatMap((origin) => forksOf(rows, origin.run).map((run) => ({ run, origin }))),
       // A fork has no parent: it is the root of its family.
@@ -80,8 +86,11 @@ export function hasEndedBefore(
   return over !== undefined && over < endedBefore;
 }
 
-function isSending(rows: Rows, run: RunNumber): boolean {
-  return rows.select("outbox", [run], LINE, { peek: true }).length > 0;
+/** run-event.E4. Of the events, only those that are still tried. */
+function isSending(rows: Rows, run: RunNumber, now: EpochMs): boolean {
+  const messages = rows.select("outbox", [run], LINE, { peek: true });
+  const reports = isReporting(rows, run, now);
+  return messages.length > 0 || reports;
 }
 
 function forksOf(rows: Rows, run: RunNumber): readonly RunNumber[] {
@@ -148,7 +157,7 @@ function deleteBatch(tx: Tx, parts: readonly FamilyPart[]): number {
   for (const { root, members, isForgotten } of parts) {
     const checks = [
       isUnchanged(tx.rows, root),
-      ...members.map((member) => isDeletable(tx.rows, member, keepsLogged && !isForgotten)),
+      ...members.map((member) => isDeletable(tx, member, keepsLogged && !isForgotten)),
     ];
     if (checks.includes(false)) continue;
     for (const { run } of members) deleteRun(tx, run);
@@ -161,9 +170,9 @@ function isUnchanged(rows: Rows, { run, status, head, ended_at }: Member): boole
   return rows.is("runs", [run], { status, head, ended_at });
 }
 
-function isDeletable(rows: Rows, member: Member, keepsLogged: boolean): boolean {
+function isDeletable({ rows, now }: Tx, member: Member, keepsLogged: boolean): boolean {
   const isSame = isUnchanged(rows, member);
-  const isIdle = !isSending(rows, member.run);
+  const isIdle = !isSending(rows, member.run, now);
   const isLogged = keepsLogged && rows.get("ended_runs", [member.run], NOTE) !== undefined;
   return forksOf(rows, member.run).length === 0 && isSame && isIdle && !isLogged;
 }

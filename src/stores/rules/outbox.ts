@@ -2,6 +2,7 @@
 
 import { invariant, type EpochMs } from "../../base/index.ts";
 import {
+  isEventLine,
   OutboxState,
   type ClaimedMessage,
   type ClaimMessagesOutcome,
@@ -15,8 +16,9 @@ import {
   type ReturnMessageWrite,
   type RunNumber,
 } from "../../kernel/index.ts";
-import type { Rows } from "../rows/rows.ts";
+import type { Part, Rows } from "../rows/rows.ts";
 import { findEntry } from "./journal-entries.ts";
+import { readEvent } from "./run-events.ts";
 import type { Tx } from "./transaction.ts";
 import { firstGeneration } from "./streams.ts";
 
@@ -44,7 +46,7 @@ export function insertOutgoing({ rows, now }: Tx, run: RunNumber, messages: read
   }
 }
 
-const OUTGOING = ["line", "run", "seq", "destination", "attempt"] as const;
+const OUTGOING = ["line", "run", "seq", "destination", "attempt", "sent_at"] as const;
 const RUN_NAME = ["id", "generation"] as const;
 const NO_RUN = { id: "", generation: 0 };
 const NO_ENTRY = { command: "", data: "" };
@@ -52,12 +54,17 @@ const NO_ENTRY = { command: "", data: "" };
 export function applyClaimMessages({ rows, now }: Tx, write: ClaimMessagesWrite): ClaimMessagesOutcome {
   const messages: ClaimedMessage[] = [];
   for (const destination of write.destinations) {
-    const limit = write.tokens.length - messages.length;
+    const limit = Math.min(write.tokens.length - messages.length, write.perDestination ?? Number.MAX_SAFE_INTEGER);
+    if (limit === 0) break;
     for (const found of rows.select("outbox_next", [destination], OUTGOING, { upTo: now, limit })) {
       const { line, run, seq, attempt } = found;
       const token = write.tokens[messages.length];
       invariant(token !== undefined, "A claim must not take more messages than it has tokens.");
       rows.set("outbox", [line, run, seq], { state: OutboxState.leased, token, worker: write.worker });
+      if (isEventLine(line)) {
+        messages.push({ ...claimedEvent(rows, found), token });
+        continue;
+      }
       const sender = rows.get("runs", [run], RUN_NAME);
       const entry = findEntry(rows, run, seq);
       // No invariant that both exist: one damaged row must not stop the messages of all other runs. The worker cannot decode the
@@ -68,6 +75,16 @@ export function applyClaimMessages({ rows, now }: Tx, write: ClaimMessagesWrite)
     }
   }
   return { messages, nextAt: dueAgain(rows, now, write.destinations) };
+}
+
+/** As for messages: a damaged row stops nothing. The worker drops it. */
+function claimedEvent(rows: Rows, row: Part<"outbox", (typeof OUTGOING)[number]>): Omit<ClaimedMessage, "token"> {
+  const { line: firstRun, run, seq, destination, attempt, sent_at: at } = row;
+  const found = readEvent(rows, run, seq, at);
+  const entry = found === undefined ? undefined : findEntry(rows, run, found.event.entry);
+  const { command, data } = entry ?? NO_ENTRY;
+  const { id: runId, generation } = NO_RUN;
+  return { runId, generation, ...found, firstRun, run, seq, destination, attempt, command, data };
 }
 
 /** Undefined when there may be a message to claim. */
@@ -101,6 +118,11 @@ export function applyMessageDelivered(
   { rows, now }: Tx,
   { firstRun: line, run, seq, token }: MessageDeliveredWrite,
 ): MessageDeliveredOutcome {
+  // run-event.E2
+  if (isEventLine(line))
+    return rows.remove("outbox", [line, run, seq], { token })
+      ? { status: "committed", more: false }
+      : { status: "lease_lost" };
   // The delivered message is the first one of its run.
   const first = rows.select("outbox", [line], PLACE, { limit: 2 });
   if (!rows.remove("outbox", [line, run, seq], { token })) return { status: "lease_lost" };

@@ -23,7 +23,7 @@ export async function prune(
   const gone = new Set<RunNumber>();
   for (let upTo = highest + 1; upTo > 0;) {
     signal?.throwIfAborted();
-    const { from, families } = await session.read(WHAT, (rows) => readWindow(rows, upTo, endedBefore));
+    const { from, families } = await session.read(WHAT, (rows, now) => readWindow(rows, now, upTo, endedBefore));
     runs += dryRun ? countDeletable(families, gone) : await deleteFamilies(session, WHAT, families, gone, pause);
     upTo = from;
     onProgress?.(highest - from, highest);
@@ -44,12 +44,13 @@ function highestRun(rows: Rows): RunNumber {
 /** The next runs below a number, and the families among them that are old enough. */
 function readWindow(
   rows: Rows,
+  now: EpochMs,
   upTo: RunNumber,
   endedBefore: EpochMs,
 ): { readonly from: RunNumber; readonly families: readonly Family[] } {
   const window = rows.select("runs", [], MEMBER, { before: upTo, backwards: true, limit: WINDOW });
   const roots = window.filter((row) => row.root === row.run && hasEndedBefore(row, endedBefore));
-  const families = readFamilies(rows, roots, endedBefore);
+  const families = readFamilies(rows, now, roots, endedBefore);
   return { from: window.length < WINDOW ? 0 : (window.at(-1)?.run ?? 0), families };
 }
 

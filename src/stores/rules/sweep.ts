@@ -8,12 +8,13 @@
 //   them again. No row says which dedup ids those had, so all of them go.
 
 import type { EpochMs } from "../../base/index.ts";
-import { DEDUP_MS, QueueItemState, type EndedRunStatus, type RunNumber } from "../../kernel/index.ts";
+import { DEDUP_MS, eventLineOf, QueueItemState, type EndedRunStatus, type RunNumber } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
 import { RUN_TABLES, type RunTable } from "../rows/tables.ts";
 import { LOST_ITEM, recordLostItem, workerName } from "./attempts.ts";
 import { dropNote, noteEnd } from "./run-log.ts";
 import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
+import { noteEndEvent } from "./run-events.ts";
 import type { Tx } from "./transaction.ts";
 
 /** How many rows of one table a transaction deletes. `sweepLeftovers` deletes the rest. */
@@ -42,10 +43,11 @@ export interface RunEnd {
   readonly unread: number;
 }
 
-/** Deletes the rows of a run that ends, and notes the end for the log (log.L2). */
+/** Deletes the rows of a run that ends, and notes the end for the log (log.L2) and for webhooks (run-event.E1). */
 export function clearEnded(tx: Tx, run: RunNumber, { status, head, arrivals, unread }: RunEnd): void {
   const { rows } = tx;
   noteEnd(tx, run, head);
+  noteEndEvent(tx, run, status, head);
   // The run may be retried, and then executes them again (attempts.X1).
   if (status === "failed") recordRunning(tx, run);
   let isFull = clearItems(tx, run) === SWEEP_LIMIT;
@@ -149,7 +151,11 @@ export function sweepLeftovers(tx: Tx): boolean {
     const counts = [clearItems(tx, run), rows.clear("inbox", [run], SOME), rows.clear("run_promises", [run], SOME)];
     // A failed run may be retried, and then rejects the messages that it received before.
     if (status !== "failed") counts.push(clearIds(rows, run));
-    if (status === undefined) for (const table of KEPT_TABLES) counts.push(rows.clear(table, [run], SOME));
+    if (status === undefined) {
+      for (const table of KEPT_TABLES) counts.push(rows.clear(table, [run], SOME));
+      // run-event.E4
+      counts.push(rows.clear("outbox", [eventLineOf(run)], SOME));
+    }
     if (counts.every((count) => count < SWEEP_LIMIT)) rows.drop("leftovers", [run]);
     cost += counts.reduce((sum, count) => sum + count, RUN_COST);
   }

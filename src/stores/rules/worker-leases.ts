@@ -21,6 +21,7 @@ import type { Part, Rows } from "../rows/rows.ts";
 import { LOST_ITEM, LOST_TURN, recordLostItem, recordLostTurn, returnTurn } from "./attempts.ts";
 import { freeSlots, slotKeysOf } from "./queue-limiter.ts";
 import { isMovable, NO_TURN, returnedTurn } from "./run-rows.ts";
+import { noteStopEvent } from "./run-events.ts";
 import type { Tx } from "./transaction.ts";
 import { hasOldIds, sweepLeftovers, sweepOldIds } from "./sweep.ts";
 
@@ -232,6 +233,7 @@ function takeOverTurns(tx: Tx, turns: readonly Turn[], worker: string | undefine
     if (status !== "paused" && takeovers >= MAX_TAKEOVERS) {
       const evidence = takeoverEvidence("turn", worker);
       rows.set("runs", [run], { ...NO_TURN, status: "blocked", evidence, takeovers, ...lost });
+      noteStopEvent(tx, run, "blocked");
     } else rows.set("runs", [run], { ...returnedTurn(status, takeovers), takeovers, ...lost });
   }
 }
@@ -245,14 +247,17 @@ function takeOverItems(tx: Tx, items: readonly Item[], worker: string | undefine
     const isPoison = takeovers >= MAX_TAKEOVERS;
     const state = isPoison ? QueueItemState.stopped : stateAfter(takeovers);
     rows.set("queue", [run, item], { state, token: null, worker: null, takeovers, ...lost });
-    if (isPoison) blockRun(rows, run, takeoverEvidence(item, worker));
+    if (isPoison) blockRun(tx, run, takeoverEvidence(item, worker));
   }
   freeSlots(tx, slotKeysOf(items));
 }
 
-function blockRun(rows: Rows, run: RunNumber, evidence: string): void {
+function blockRun(tx: Tx, run: RunNumber, evidence: string): void {
+  const { rows } = tx;
   const status = rows.get("runs", [run], STATUS)?.status;
-  if (status !== undefined && isMovable(status)) rows.set("runs", [run], { ...NO_TURN, status: "blocked", evidence });
+  if (status === undefined || !isMovable(status)) return;
+  rows.set("runs", [run], { ...NO_TURN, status: "blocked", evidence });
+  noteStopEvent(tx, run, "blocked");
 }
 
 const FIRST_DELAY_MS = 1_000;

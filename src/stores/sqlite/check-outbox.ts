@@ -2,7 +2,7 @@
 
 import type { StatementSync } from "node:sqlite";
 import type { EpochMs } from "../../base/index.ts";
-import { OutboxState, type Problem } from "../../kernel/index.ts";
+import { eventLineOf, eventPlaceOf, isEventLine, OutboxState, type Problem } from "../../kernel/index.ts";
 
 export const CHECK_OUTBOX_SQL = {
   outgoing: `select line, outbox.run, outbox.seq, destination, state, available_at as availableAt, attempt, token, worker,
@@ -38,16 +38,22 @@ export function checkOutbox(
 ): readonly Problem[] {
   const problems: Problem[] = [];
   const { count: living } = sql.living.get(now) as { count: number };
-  let last: Pick<Outgoing, "line" | "run" | "seq"> = { line: 0, run: 0, seq: 0 };
+  let last: Pick<Outgoing, "line" | "run" | "seq"> = { line: Number.MIN_SAFE_INTEGER, run: 0, seq: 0 };
   for (;;) {
     const page = sql.outgoing.all(last.line, last.run, last.seq, PAGE) as unknown as Outgoing[];
     for (const message of page) {
       const { seq } = message;
       const run = message.id ?? undefined;
-      const fault = faultOf(message, message.line !== last.line);
+      const isEvent = isEventLine(message.line);
+      const fault = isEvent ? eventFaultOf(message) : faultOf(message, message.line !== last.line);
       if (fault !== undefined) problems.push({ invariant: "I20 outbox in order", run, seq, message: fault });
       else if (living > 0 && message.state === OutboxState.next && now - message.availableAt > OVERDUE_MS)
-        problems.push({ invariant: "I21 outbox delivered", run, seq, message: overdue(message) });
+        problems.push({
+          invariant: "I21 outbox delivered",
+          run,
+          seq,
+          message: isEvent ? eventOverdue(message) : overdue(message),
+        });
       last = message;
     }
     if (page.length < PAGE) return problems;
@@ -55,7 +61,7 @@ export function checkOutbox(
 }
 
 function faultOf(message: Outgoing, isFirst: boolean): string | undefined {
-  const { state, token, worker, destination, entry, hasHolder } = message;
+  const { state, destination, entry } = message;
   const what = `The message to ${destination}`;
   if (message.id === null) return `${what} belongs to run number ${message.run}, which does not exist.`;
   if (entry !== "MessageSent")
@@ -64,6 +70,20 @@ function faultOf(message: Outgoing, isFirst: boolean): string | undefined {
     return isFirst
       ? `${what} is the first undelivered one of its run, and is not due.`
       : `${what} is due before an earlier message of its run is delivered.`;
+  return leaseFaultOf(what, message);
+}
+
+/** run-event.E2: order does not matter. The event of a run that was deleted is gone with the next sweep. */
+function eventFaultOf(message: Outgoing): string | undefined {
+  const what = `The event for ${message.destination}`;
+  const place = eventPlaceOf(message.seq);
+  if (place === undefined || message.line !== eventLineOf(message.run))
+    return `${what} has the line ${message.line} and the seq ${message.seq}, which name no event of run number ${message.run}.`;
+  if (message.state === OutboxState.blocked) return `${what} waits for another one.`;
+  return leaseFaultOf(what, message);
+}
+
+function leaseFaultOf(what: string, { state, token, worker, hasHolder }: Outgoing): string | undefined {
   if ((state === OutboxState.leased) !== (token !== null) || (token === null) !== (worker === null))
     return `${what} is in state ${state} (leased is ${OutboxState.leased}) with token ${token} and worker ${worker}.`;
   if (worker !== null && hasHolder === null) return `${what} is held by worker ${worker}, which does not exist.`;
@@ -72,4 +92,8 @@ function faultOf(message: Outgoing, isFirst: boolean): string | undefined {
 
 function overdue({ destination, availableAt }: Outgoing): string {
   return `A message to ${destination} has been due since ${new Date(availableAt).toISOString()}, and no live worker has a handler for ${destination}. Start a worker whose engine has outbox: { ${JSON.stringify(destination)}: … }.`;
+}
+
+function eventOverdue({ destination, availableAt }: Outgoing): string {
+  return `An event for ${destination} has been due since ${new Date(availableAt).toISOString()}, and no live worker delivers to it. Start a worker whose engine has this webhook; without one, the event is deleted with its run.`;
 }

@@ -11,7 +11,7 @@ export function rowSession(session: SqliteSession): RowSession {
       session.read(what, (sql, rows) => {
         sql.beginReading.run();
         try {
-          return body(rows);
+          return body(rows, session.clock.now());
         } finally {
           sql.rollback.run();
         }

@@ -18,6 +18,7 @@ import {
   INCARNATION_KEY,
   newIncarnation,
   otherIncarnation,
+  type EventSubscription,
   type HistoryBreak,
   type HistoryEvent,
 } from "../../kernel/index.ts";
@@ -84,6 +85,8 @@ export class SqliteSession {
   readonly mirror: MirrorInfo | undefined;
   /** log.L5. As this process knows it. */
   isFederated: boolean;
+  /** run-event.E1. Undefined: none. */
+  subscriptions: readonly EventSubscription[] | undefined;
 
   private constructor(options: ConnectOptions, connection: SqliteConnection) {
     this.options = options;
@@ -200,6 +203,7 @@ export class SqliteSession {
         runNumbers: runNumbers(sql),
         flows: undefined,
         isFederated: this.isFederated,
+        subscriptions: this.subscriptions,
       });
     } catch (error) {
       this.#rollback();

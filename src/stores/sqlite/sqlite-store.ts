@@ -9,6 +9,7 @@ import { resolve } from "node:path";
 import type { Clock, EpochMs, PayloadCodec, Random, Timers } from "../../base/index.ts";
 import type {
   DiskSpace,
+  EventSubscription,
   HistoryBreak,
   InputsRequest,
   MemoKeys,
@@ -121,6 +122,10 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
 
   now(): EpochMs {
     return this.#session.clock.now();
+  }
+
+  announce(subscriptions: readonly EventSubscription[]): void {
+    this.#session.subscriptions = subscriptions.length === 0 ? undefined : subscriptions;
   }
 
   async write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }> {

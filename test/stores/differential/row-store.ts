@@ -44,7 +44,9 @@ export class RowStore {
     let next = nextRun;
     for (const list of segments(writes)) {
       const mode: AccessMode = CLAIMS.has(list[0]!.write) ? "claim" : "write";
-      const applied = await this.#commit((ws) => applyWrites(ws, { mode, now, nextRun: next, isFederated }, list));
+      const applied = await this.#commit((ws) =>
+        applyWrites(ws, { mode, now, nextRun: next, settings: { isFederated } }, list),
+      );
       outcomes.push(...applied.outcomes);
       next = applied.nextRun;
     }

@@ -917,4 +917,21 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a process notes ends from the heartbeat on that follows the switch of another",
   ],
   "runs by number come in another order": ["runs are read by number, in the order of the numbers"],
+  "every webhook gets the events of all definitions": [
+    "the end of a run is an event for every webhook that wants it, in the same commit",
+  ],
+  "a terminated run is no event": ["the end of a run is an event for every webhook that wants it, in the same commit"],
+  "an event does not say what happened when": ["an event is claimed with what its delivery needs, and once"],
+  "an open promise is no event": ["an open promise is an event with its entry"],
+  "two stops at the same entry are one event": ["a stop is an event, also a second one at the same entry"],
+  "a run that the store blocks is no event": ["a run that the store blocks after too many takeovers is an event"],
+  "a process never stops writing events": [
+    "a rejected commit writes no event, and neither does a store without webhooks",
+  ],
+  "a delivered event makes the next message of its run due": [
+    "events and the messages of their run do not wait for each other",
+  ],
+  "a claim has no limit per destination": ["a claim takes as many messages of a destination as it asks for"],
+  "prune deletes runs with events": ["an undelivered event keeps its run for three days, and is deleted with it"],
+  "a delivered event stays": ["a delivered event keeps nothing"],
 };

@@ -13,6 +13,7 @@ import { logMutants } from "./log.ts";
 import { migrateMutants } from "./migrate.ts";
 import { messagesMutants } from "./messages.ts";
 import { outboxMutants } from "./outbox.ts";
+import { runEventMutants } from "./run-events.ts";
 import { payloadsMutants } from "./payloads.ts";
 import { memoMutants } from "./memo.ts";
 import { promisesMutants } from "./promises.ts";
@@ -61,4 +62,5 @@ export const mutants: readonly Mutant[] = [
   ...runWorkMutants,
   ...runtimesMutants,
   ...logMutants,
+  ...runEventMutants,
 ];

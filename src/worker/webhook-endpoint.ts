@@ -1,0 +1,107 @@
+// Webhook endpoint: where events of runs are sent, and what they say.
+
+import { digestOf, plainJson } from "../base/index.ts";
+import {
+  decodeData,
+  eventTypeOf,
+  promiseNameOf,
+  type ClaimedMessage,
+  type EventSubscription,
+  type RunEventType,
+} from "../kernel/index.ts";
+
+/** A promise that a run waits for, for the link of a `promise.opened`. */
+export interface OpenedPromise {
+  readonly run: string;
+  readonly definition: string;
+  readonly port: string;
+  readonly key?: string;
+  /** When the wait ends at the latest. */
+  readonly deadline?: Date;
+}
+
+/** A checked endpoint. */
+export interface WebhookEndpoint extends EventSubscription {
+  readonly name: string;
+  readonly url: string;
+  readonly keys: readonly Uint8Array[];
+  /** Whether outputs, errors and what a promise shows are sent, too. */
+  readonly payloads: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly link: ((promise: OpenedPromise) => string | Promise<string>) | undefined;
+}
+
+/** The body of a webhook, as Standard Webhooks recommends it. */
+export interface WebhookBody {
+  readonly type: RunEventType;
+  /** When it happened; ISO 8601. */
+  readonly timestamp: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The same for every delivery, and for every endpoint. Runs of other stores, and a later run with the same id, have other ones. */
+export function eventIdOf({ runId, generation, event }: ClaimedMessage): string {
+  if (event === undefined) return "";
+  const { kind, entry, runCreatedAt, at } = event;
+  const place = kind === "blocked" || kind === "determinism_violation" ? at : entry;
+  return `evt_${digestOf("reprise/webhook/v1", runId, generation, runCreatedAt, kind, place).slice(0, 32)}`;
+}
+
+/** run-event.E1. What an event says. */
+export async function webhookBodyOf(message: ClaimedMessage, endpoint: WebhookEndpoint): Promise<WebhookBody> {
+  const { event, runId, generation } = message;
+  if (event === undefined) throw new TypeError("only events have a body");
+  const { kind, definition, version, entry, at } = event;
+  const data = { run: runId, definition, version, generation, entry };
+  return {
+    type: eventTypeOf(kind),
+    timestamp: new Date(at).toISOString(),
+    data:
+      kind === "promise"
+        ? { ...data, ...(await promiseData(message, endpoint)) }
+        : { ...data, ...endData(message, endpoint) },
+  };
+}
+
+function endData({ event, data }: ClaimedMessage, { payloads }: WebhookEndpoint): object {
+  switch (event?.kind) {
+    case "failed": {
+      const { error } = decodeData("RunFailed", data);
+      const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+      return { status: "failed", ...(code !== undefined && { code }), ...(payloads && { error: plainJson(error) }) };
+    }
+    case "completed":
+      return { status: "completed", ...(payloads && { output: plainJson(decodeData("RunCompleted", data).output) }) };
+    case "cancelled": {
+      const { reason, terminated } = decodeData("RunCancelled", data);
+      return {
+        status: "cancelled",
+        ...(terminated === true && { terminated }),
+        ...(payloads && reason !== undefined && { reason }),
+      };
+    }
+    default:
+      return { status: event?.kind };
+  }
+}
+
+async function promiseData(message: ClaimedMessage, { payloads, link }: WebhookEndpoint): Promise<object> {
+  const { runId: run, event } = message;
+  const { promiseId, key, show, timeout } = decodeData("PromiseCreated", message.data);
+  const port = promiseNameOf({ promiseId, ...(key !== undefined && { key }) });
+  const deadline = timeout === undefined || event === undefined ? undefined : new Date(event.at + timeout);
+  const opened: OpenedPromise = {
+    run,
+    definition: event?.definition ?? "",
+    port,
+    ...(key !== undefined && { key }),
+    ...(deadline !== undefined && { deadline }),
+  };
+  return {
+    port,
+    ...(key !== undefined && { key }),
+    ...(deadline !== undefined && { deadline: deadline.toISOString() }),
+    ...(payloads && show !== undefined && { show: plainJson(show) }),
+    ...(link !== undefined && { link: await link(opened) }),
+  };
+}
