@@ -28,6 +28,7 @@ const SLOW = [
   "test/stores/failover.test.ts",
   "test/stores/tls.test.ts",
   "test/stores/remote.test.ts",
+  "test/stores/views.test.ts",
   "test/stores/rules-on-rows.test.ts",
   "test/stores/row-verbs.test.ts",
   "test/stores/rekey.test.ts",

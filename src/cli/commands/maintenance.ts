@@ -1,4 +1,4 @@
-// Maintenance: the commands doctor, migrate, prune, backup, restore and rekey.
+// Maintenance: the commands doctor, migrate, prune, backup, restore, rekey and views.
 
 import type { Command } from "commander";
 import { action, examples, helpNotes, positiveNumber } from "../command.ts";
@@ -108,4 +108,10 @@ export function addMaintenanceCommands(program: Command): void {
     .description("Re-encrypt every payload with the current key of --codec")
     .addHelpText("after", examples("rekey --codec codec.ts"))
     .action(action(async (options: GlobalOptions) => (await import("../maintenance.ts")).rekey(options)));
+
+  program
+    .command("views")
+    .description("Print the SQL that creates the views for reports; a migration runs it where it may")
+    .addHelpText("after", examples("views --store postgres://localhost/shop", "views | mysql shop"))
+    .action(action(async (options: GlobalOptions) => (await import("../views.ts")).views(options)));
 }

@@ -100,6 +100,14 @@ export function isAlreadyAdded(error: unknown): boolean {
 /** Duplicate column name, duplicate key name. */
 const ALREADY_ADDED: ReadonlySet<number> = new Set([1060, 1061]);
 
+/** Whether the user lacks the privilege to create a view, or to select from a table with it. */
+export function isViewDenied(error: unknown): boolean {
+  return VIEW_DENIED.has(errnoOf(error) ?? 0);
+}
+
+/** Access denied to the database, command denied, privilege of the server missing. */
+const VIEW_DENIED: ReadonlySet<number> = new Set([1044, 1142, 1227]);
+
 /** Whether the savepoint of a user's transaction is missing, so that the transaction has ended. */
 export function isTransactionGone(error: unknown): boolean {
   return errnoOf(error) === NO_SAVEPOINT;

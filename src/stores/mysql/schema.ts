@@ -13,6 +13,7 @@
 // may have 3,072 bytes, including the primary key at its end: beyond that the servers sort. Texts that are in no key have no limit.
 
 import { UNHAPPY } from "../rows/indexes.ts";
+import { viewQuery, VIEWS, type ViewDialect, type ViewName } from "../rows/views.ts";
 
 /** mysql.M4. The comment of each table. */
 export const MARK = "reprise";
@@ -79,8 +80,13 @@ interface NewIndex {
   readonly columns: Columns;
 }
 
+/** A view that a migration creates, of rows/views.ts. A user without the privilege gets none. */
+interface NewView {
+  readonly view: ViewName;
+}
+
 /** One statement of a migration (mysql.M3). */
-type Step = NewTable | NewColumn | NewIndex;
+type Step = NewTable | NewColumn | NewIndex | NewView;
 
 const FIRST: readonly Step[] = [
   { name: "meta", columns: { key: NAME, value: LONG }, primary: ["key"] },
@@ -409,6 +415,16 @@ const FIFTH: readonly Step[] = [
   },
 ];
 
+const VIEW_DIALECT: ViewDialect = {
+  table: (name) => `\`${PREFIX}${name}\``,
+  // mysql.M1
+  text: (column) => `convert(${column} using utf8mb4)`,
+  // Not `from_unixtime`: its result depends on the time zone of the connection.
+  time: (column) => `timestampadd(microsecond, ${column} * 1000, timestamp '1970-01-01 00:00:00')`,
+};
+
+const SIXTH: readonly Step[] = VIEWS.map((view) => ({ view }));
+
 function quoted(names: Columns): string {
   return names.map((name) => `\`${name}\``).join(", ");
 }
@@ -428,15 +444,20 @@ function create({ name, columns, primary, unique = {}, indexes = {} }: NewTable)
 
 function statementOf(step: Step): string {
   if ("name" in step) return create(step);
+  if ("view" in step)
+    return `create or replace view \`${PREFIX}v1_${step.view}\` as ${viewQuery(step.view, VIEW_DIALECT)}`;
   const table = `\`${PREFIX}${step.table}\``;
   if ("column" in step) return `alter table ${table} add column \`${step.column}\` ${step.type}`;
   return `create index \`${step.index}\` on ${table} (${quoted(step.columns)})`;
 }
 
 /** Migration n is at index n - 1. A published migration is never changed; a change is a new one. */
-const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
+const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH];
 
 export const MIGRATIONS: readonly (readonly string[])[] = STEPS.map((steps) => steps.map(statementOf));
+
+/** What other tools may read (rows/views.ts), one statement per view. */
+export const VIEW_STATEMENTS: readonly string[] = SIXTH.map(statementOf);
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 

@@ -15,6 +15,7 @@
 
 import { UNHAPPY } from "../rows/indexes.ts";
 import type { TableName } from "../rows/tables.ts";
+import { viewQuery, VIEWS, type ViewDialect } from "../rows/views.ts";
 
 const IS_UNHAPPY = `status in ('${UNHAPPY.join("', '")}')`;
 
@@ -400,7 +401,31 @@ create table ended_runs (
 create index ended_runs_noted on ended_runs (at, run) where n is null;
 `;
 
+const VIEW_DIALECT: ViewDialect = {
+  table: (name) => `%2$I.${name}`,
+  text: (column) => column,
+  time: (column) => `to_timestamp(${column} / 1000.0)`,
+};
+
+/** What other tools may read (rows/views.ts), in a schema of its own: a role may be granted that schema without the tables. */
+export const VIEW_STATEMENTS: readonly string[] = [
+  "create schema if not exists %1$I",
+  ...VIEWS.map((name) => `create or replace view %1$I.${name} as ${viewQuery(name, VIEW_DIALECT)}`),
+];
+
+// A role that may not create schemas gets none of the views, and everything else works: `reprise views` prints the statements.
+const SIXTH = `
+do $views$
+declare
+  home text := current_schema();
+begin
+${VIEW_STATEMENTS.map((sql) => `  execute format($view$${sql}$view$, home || '_v1', home);`).join("\n")}
+exception when insufficient_privilege then
+  null;
+end $views$;
+`;
+
 /** Migration n is at index n - 1; it runs with the schema as its search path. A published migration is never changed. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

@@ -27,6 +27,7 @@ export async function postgresScratch(url: string, name: string): Promise<Server
     },
     async drop() {
       await client.query(`drop schema if exists "${name}" cascade`);
+      await client.query(`drop schema if exists "${name}_v1" cascade`);
       await client.query(`drop schema if exists "${users}" cascade`);
       await client.end();
     },

@@ -23,6 +23,7 @@
 // A 64 MB cache (75k) and a WAL checkpoint every 10,000 pages (83k) were not faster, in one run each.
 
 import { UNHAPPY } from "../rows/indexes.ts";
+import { viewQuery, VIEWS, type ViewDialect } from "../rows/views.ts";
 
 /** "Repr" in the header of the file identifies a Reprise database. */
 export const APPLICATION_ID = 0x52657072;
@@ -459,7 +460,24 @@ create table ended_runs (
 create index ended_runs_noted on ended_runs (at, run) where n is null;
 `;
 
+/** The names of the views: `reprise_v1_runs`. A SQLite file has no schemas to put them in. */
+const VIEW_PREFIX = "reprise_v1_";
+
+/** Times are texts in ISO 8601, which SQLite's functions of time read. */
+const VIEW_DIALECT: ViewDialect = {
+  table: (name) => name,
+  text: (column) => column,
+  time: (column) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`,
+};
+
+/** What other tools may read (rows/views.ts), one statement per view. */
+export const VIEW_STATEMENTS: readonly string[] = VIEWS.map(
+  (name) => `create view if not exists ${VIEW_PREFIX}${name} as ${viewQuery(name, VIEW_DIALECT)};`,
+);
+
+const EIGHTH = VIEW_STATEMENTS.join("\n");
+
 /** Migration n has index n - 1. A published migration never changes: every change is a new migration. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

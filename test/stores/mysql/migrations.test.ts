@@ -13,7 +13,9 @@ const STATEMENTS = MIGRATIONS.flat();
 const TABLE_COUNT = Object.keys(TABLES).length;
 
 async function tablesOf(raw: Connection): Promise<readonly string[]> {
-  const [rows] = await raw.query("select table_name from information_schema.tables where table_schema = database()");
+  const [rows] = await raw.query(
+    "select table_name from information_schema.tables where table_schema = database() and table_type = 'BASE TABLE'",
+  );
   return (rows as unknown as string[][]).map(([name]) => name!).toSorted();
 }
 
