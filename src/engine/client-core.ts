@@ -4,7 +4,15 @@
 // client-core.N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
 // client-core.N3. After `close` every call is refused with ENGINE_CLOSED; a second `close` waits for the first.
 
-import { checkOptionNames, checkRunId, RepriseError, toMs, type Random, type Timers } from "../base/index.ts";
+import {
+  checkName,
+  checkOptionNames,
+  checkRunId,
+  RepriseError,
+  toMs,
+  type Random,
+  type Timers,
+} from "../base/index.ts";
 import {
   registerSecrets,
   type Definition,
@@ -52,6 +60,7 @@ import { checkBulk, controlRuns } from "./bulk.ts";
 import { checkScheduleName } from "./check-schedule.ts";
 import { pruneRuns } from "./delete-runs.ts";
 import { listPromises } from "./list-promises.ts";
+import { ChangeListeners, type LiveReads } from "./live-reads.ts";
 import { listPages } from "./run-pages.ts";
 import { checkQueueName, queueHandle, queueInfoOf } from "./queue-handle.ts";
 import { ResultWaiters } from "./result-waiters.ts";
@@ -60,6 +69,8 @@ import { readInfo } from "./read-info.ts";
 import { runAccess, type RunAccess } from "./run-access.ts";
 import { RunHandle, settleIfEnded, type RunHandleHost } from "./run-handle.ts";
 import { listedInfoOf } from "./run-info.ts";
+import { getPort } from "./run-messages.ts";
+import { readStreamPages } from "./run-stream.ts";
 import { RunWatchers } from "./run-watchers.ts";
 import { findSchedule, listSchedules, putSchedule, StoredSchedule, type SchedulesHost } from "./schedule-handle.ts";
 import { startRun } from "./start-run.ts";
@@ -87,6 +98,7 @@ export class ClientCore implements Client {
   readonly #port: WorkerPort;
   readonly #waiters = new ResultWaiters();
   readonly #watchers = new RunWatchers();
+  readonly #listeners = new ChangeListeners();
   readonly #handleHost: RunHandleHost;
   readonly #schedulesHost: SchedulesHost;
   readonly #guard: Guard;
@@ -110,11 +122,16 @@ export class ClientCore implements Client {
       guard: this.#guard,
       log,
       onEnded: (record, status, last) => this.#onEnded(record, status, last),
-      onCommitted: (record) => this.#watchers.notify(record.id),
+      onCommitted: (record) => {
+        this.#watchers.notify(record.id);
+        if (!this.#listeners.isEmpty) this.#listeners.run(record.run, false);
+      },
       onUnheld: (record) => {
         this.#readWaited([record.id]);
         this.#watchers.notify(record.id);
+        this.#listeners.run(record.run, true);
       },
+      onWritten: (outcome) => this.#listeners.written(outcome),
       onChanged: (runs) => this.#onChanged(runs),
     });
     const execution = { storeKind: store.kind, registry, guard: this.#guard, log };
@@ -148,6 +165,30 @@ export class ClientCore implements Client {
     return (this.#access ??= runAccess(this.#handleHost));
   }
 
+  /** For rooms that follow runs without their code. */
+  get "~live"(): LiveReads {
+    const findStream = async (id: string, name: string): Promise<RunRecord> => {
+      const record = await this.#getRecord(checkRunId(id));
+      const body = this.#parts.registry.findWorkflow(record.definition, record.version);
+      if (body === undefined) checkName(name, "stream name");
+      else getPort(body, name, "stream");
+      return record;
+    };
+    return {
+      findStream,
+      readStream: (id, name, options) =>
+        readStreamPages({ host: this.#handleHost, id }, () => this.#getRecord(id), name, options),
+      listen: (listener) => this.#listeners.add(listener),
+    };
+  }
+
+  async #getRecord(id: string): Promise<RunRecord> {
+    this.#checkOpen();
+    const record = await this.#parts.store.findRun(id);
+    if (record !== undefined) return record;
+    throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id}. Check the id and the store.`);
+  }
+
   begin(): Promise<void> {
     return this.#port.start();
   }
@@ -170,6 +211,7 @@ export class ClientCore implements Client {
   // ── what the executing side reports ──
 
   #onEnded(record: RunRecord, status: EndedRunStatus, last: EndEntry): void {
+    this.#listeners.run(record.run, true);
     // A waiter of the id waits for the end of the last generation.
     if (status !== "continued") this.#waiters.settle(record.id, { record: { ...record, status }, last });
   }
@@ -178,6 +220,7 @@ export class ClientCore implements Client {
     if (runs === undefined) this.#readAllWaited();
     else this.#readWaited(this.#waiters.idsAffectedBy(runs));
     this.#watchers.notifyAll();
+    this.#listeners.others(runs);
   }
 
   /** Any run may have ended. Thousands of waiters are read in batches. */

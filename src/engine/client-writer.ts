@@ -98,7 +98,10 @@ export class ClientWriter implements WorkerPort {
       return;
     }
     if (isObserved()) emit({ event: "commit", writes: writes.length, entries: 0 });
-    batch.forEach(({ resolve }, index) => resolve(outcomes[index]!));
+    for (const [index, { resolve }] of batch.entries()) {
+      resolve(outcomes[index]!);
+      this.#events.onWritten(outcomes[index]);
+    }
   }
 
   async flushed(): Promise<void> {

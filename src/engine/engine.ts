@@ -35,7 +35,7 @@ export class EngineCore extends ClientCore implements Engine {
         events.onEnded(record, status, last);
       };
       worker = new Worker({ ...parts, ...events, onEnded });
-      return workerPortOf(worker);
+      return workerPortOf(worker, events);
     });
     this.worker = worker;
     this.#retention = retention;

@@ -85,6 +85,7 @@ export type { Resumed } from "./resume-replay.ts";
 export { checkRunFilter, timeOf } from "./run-filter.ts";
 export { listedInfoOf } from "./run-info.ts";
 export { listPromises } from "./list-promises.ts";
+export { liveReadsOf, type ChangeListener, type LiveReads } from "./live-reads.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
 export { queueInfoOf } from "./queue-handle.ts";
 export { verifyPure, type PureStepVerdict, type PureVerification } from "./verify-pure.ts";

@@ -19,36 +19,64 @@ export function readRunStream(
 ): AsyncGenerator<StreamChunk<never>, void, undefined> {
   getPort(target.body, name, "stream");
   checkOptionNames(options, ["after", "signal"], `stream ${name}`);
-  const { after = 0 } = options;
+  const { after, signal } = checkStreamOptions(options);
+  return new AbortableGenerator(signal, (left) => readFrames(readPages(target, getRecord, name, after, left)));
+}
+
+/** `readRunStream` without the definition of the run: raw chunks, page by page. */
+export function readStreamPages(
+  target: StreamTarget,
+  getRecord: () => Promise<RunRecord>,
+  name: string,
+  options: StreamOptions & { readonly pageSize?: number },
+): AsyncGenerator<readonly Chunk[], void, undefined> {
+  const { after, signal } = checkStreamOptions(options);
+  return new AbortableGenerator(signal, (left) => readPages(target, getRecord, name, after, left, options.pageSize));
+}
+
+type StreamTarget = Pick<RunTarget, "id"> & {
+  readonly host: Pick<RunTarget["host"], "checkOpen" | "store" | "timesRolledBack" | "watchers">;
+};
+
+function checkStreamOptions({ after = 0, signal }: StreamOptions): {
+  readonly after: number;
+  readonly signal: AbortSignal | undefined;
+} {
   if (!Number.isSafeInteger(after) || after < 0)
     throw new RepriseError(
       "BAD_OPTIONS",
       `stream: expected an offset of 0 or more as \`after\`, got ${String(after)}. Pass the offset of the last chunk you have read.`,
     );
-  const signal = checkSignal(options.signal, "stream");
-  return new AbortableGenerator(signal, (left) => readChunks(target, getRecord, name, after, left));
+  return { after, signal: checkSignal(signal, "stream") };
 }
 
-async function* readChunks(
-  { host, id }: RunTarget,
+async function* readFrames(
+  pages: AsyncGenerator<readonly Chunk[], void, undefined>,
+): AsyncGenerator<StreamChunk<never>, void, undefined> {
+  for await (const page of pages) for (const chunk of page) yield frameOf(chunk);
+}
+
+async function* readPages(
+  { host, id }: StreamTarget,
   getRecord: () => Promise<RunRecord>,
   name: string,
   from: number,
   left: AbortSignal,
-): AsyncGenerator<StreamChunk<never>, void, undefined> {
+  pageSize = PAGE,
+): AsyncGenerator<readonly Chunk[], void, undefined> {
   using watch = new RunWatch(host.watchers, id, left);
   const { run, generation } = await getRecord();
   const before = host.timesRolledBack();
   for (let after = from, head = 0; !left.aborted;) {
     host.checkOpen();
     const changed = watch.next();
-    const page = await host.store.readStream(run, name, after, PAGE);
+    const page = await host.store.readStream(run, name, after, pageSize);
     if (host.timesRolledBack() !== before) throw rolledBackError(id, name);
-    for (const chunk of page) {
-      yield frameOf(chunk);
-      after = chunk.offset;
+    if (page.length > 0) {
+      yield page;
+      after = page.at(-1)!.offset;
+      continue;
     }
-    if (page.length > 0) continue;
     const record = await getRecord();
     if (record.generation === generation && record.run !== run) throw lostRunError(id, true);
     if (record.run === run && record.head < head) throw rolledBackError(id, name);
@@ -59,7 +87,7 @@ async function* readChunks(
   }
 }
 
-function frameOf({ offset, data, step = "", execution = 1, reset }: Chunk): StreamChunk<never> {
+export function frameOf({ offset, data, step = "", execution = 1, reset }: Chunk): StreamChunk<never> {
   if (reset === true) return { offset, reset: { step, execution } };
   const value = decode(data) as never;
   return step === "" ? { offset, value } : { offset, value, step, execution };

@@ -15,7 +15,13 @@ import type {
 import type { HotRun, Worker, WorkerOptions } from "../worker/index.ts";
 
 /** What the executing side reports to the handles of its process. */
-export type WorkerEvents = Pick<WorkerOptions, "guard" | "log" | "onEnded" | "onCommitted" | "onUnheld" | "onChanged">;
+export interface WorkerEvents extends Pick<
+  WorkerOptions,
+  "guard" | "log" | "onEnded" | "onCommitted" | "onUnheld" | "onChanged"
+> {
+  /** A write that a handle submitted is durable, or was refused. */
+  readonly onWritten: (outcome: unknown) => void;
+}
 
 export interface WorkerPort {
   start(): Promise<void>;
@@ -48,11 +54,15 @@ export interface WorkerPort {
   crash(): void;
 }
 
-export function workerPortOf(worker: Worker): WorkerPort {
+export function workerPortOf(worker: Worker, { onWritten }: Pick<WorkerEvents, "onWritten">): WorkerPort {
   const { pump, runs } = worker;
   return {
     start: () => worker.start(),
-    submit: (write) => pump.submit(write),
+    submit: async (write) => {
+      const outcome = await pump.submit(write);
+      onWritten(outcome);
+      return outcome;
+    },
     flushed: () => pump.flushed(),
     wake: () => worker.wake(),
     dueAt: (at) => worker.dueAt(at),

@@ -1,8 +1,9 @@
 // Operations: every operation of the HTTP API with its code. A group is one line here.
 
-import { accessOperations, type Operation } from "../contract/index.ts";
+import { accessOperations, eventOperations, type Operation } from "../contract/index.ts";
 import type { HandlerOf, HandlersOf } from "./host.ts";
 import { accessHandlers } from "./routes/access.ts";
+import { eventHandlers } from "./routes/events.ts";
 
 /** An operation and its code. */
 export interface ImplementedOperation {
@@ -27,6 +28,7 @@ function group<G extends Readonly<Record<string, Operation>>>(
 export const OPERATIONS: readonly ImplementedOperation[] = [
   // One line per noun: ...group(runOperations, runHandlers),
   ...group(accessOperations, accessHandlers),
+  ...group(eventOperations, eventHandlers),
 ];
 
 export { group };

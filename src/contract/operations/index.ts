@@ -3,6 +3,7 @@
 export * from "./access.ts";
 export * from "./control.ts";
 export * from "./definitions.ts";
+export * from "./events.ts";
 export * from "./messages.ts";
 export * from "./promises.ts";
 export * from "./queues.ts";

@@ -7,25 +7,36 @@ export function watchedResponse(response: Response, signal: AbortSignal, ended: 
     return signal.aborted ? new Response(null, { status: 204 }) : response;
   }
   const reader = response.body.getReader();
-  const revoked = new Promise<{ readonly done: true; readonly value: undefined }>((resolve) => {
-    signal.addEventListener("abort", () => resolve({ done: true, value: undefined }), { once: true });
-  });
+  let onRevoked = (): void => undefined;
+  const end = (): void => {
+    // A listener, not a race with a promise of the abort: that would keep every chunk until the end.
+    signal.removeEventListener("abort", onRevoked);
+    ended();
+  };
   const body = new ReadableStream<Uint8Array>(
     {
-      async pull(controller) {
-        try {
-          const { done, value } = await Promise.race([reader.read(), revoked]);
-          if (!done) return controller.enqueue(value);
+      start(controller) {
+        onRevoked = (): void => {
           controller.close();
           // Without waiting: a source that never confirms must not keep the stream open.
           void reader.cancel().catch(() => undefined);
+          end();
+        };
+        signal.addEventListener("abort", onRevoked, { once: true });
+      },
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (signal.aborted) return;
+          if (!done) return controller.enqueue(value);
+          controller.close();
         } catch (error) {
           controller.error(error);
         }
-        ended();
+        end();
       },
       async cancel(reason) {
-        ended();
+        end();
         await reader.cancel(reason);
       },
     },

@@ -1,0 +1,63 @@
+// GET /v1/events: the change feed of the server, filtered for one reader.
+
+import type { eventOperations } from "../../contract/index.ts";
+import { RepriseError } from "../../base/index.ts";
+import { liveReadsOf, type LiveReads } from "../../engine/index.ts";
+import type { Call, HandlersOf, ServerHost } from "../host.ts";
+import { ChangeHub } from "../live/changes.ts";
+import { isVisible, isWanted } from "../live/change-event.ts";
+import type { NumberedChange } from "../live/change-ring.ts";
+import { eventBytes, EventStream } from "../live/event-stream.ts";
+
+const hubs = new WeakMap<ServerHost, ChangeHub>();
+
+/** The one feed of a server. */
+export function changeHubOf(host: ServerHost): ChangeHub {
+  let hub = hubs.get(host);
+  if (hub === undefined) hubs.set(host, (hub = new ChangeHub({ ...host, live: getLiveReads(host) })));
+  return hub;
+}
+
+export function getLiveReads({ client }: ServerHost): LiveReads {
+  const live = liveReadsOf(client);
+  if (live !== undefined) return live;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    "This server was made with an object that has no live reads. Pass the engine or client that createEngine or createClient returned.",
+  );
+}
+
+/** Where the reader wants to continue: browsers send the header when they reconnect, and keep the address. */
+export function lastEventId({ request, query }: Call<any>): string | undefined {
+  return request.headers.get("last-event-id") ?? (query as { after?: string } | undefined)?.after;
+}
+
+export const eventHandlers: HandlersOf<typeof eventOperations> = {
+  async followEvents(call) {
+    const { host, caller, query } = call;
+    const { timers } = host;
+    const after = lastEventId(call);
+    const isMine = ({ change }: NumberedChange): boolean => isWanted(change, query) && isVisible(change, caller);
+    const stream = new EventStream({ timers, signal: call.signal });
+    let held: NumberedChange[] | undefined = [];
+    const { lastId, missed, leave } = await changeHubOf(host).join(
+      (change) => {
+        if (!isMine(change)) return;
+        if (held === undefined) stream.send(change.bytes);
+        else held.push(change);
+      },
+      after,
+      query.run,
+    );
+    if (stream.closed.aborted) leave();
+    else stream.closed.addEventListener("abort", leave, { once: true });
+    if (after !== undefined && missed === undefined)
+      stream.send(
+        eventBytes("reset", JSON.stringify({ reason: "The feed does not have the events behind this id." }), lastId),
+      );
+    else if (after === undefined) stream.send(eventBytes("ready", "{}", lastId));
+    for (const change of [...(missed ?? []).filter(isMine), ...held]) stream.send(change.bytes);
+    held = undefined;
+    return stream.response;
+  },
+};
