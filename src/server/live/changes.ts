@@ -35,7 +35,7 @@ export interface Joined {
   readonly lastId: string;
   /** The events behind the id that the reader named; undefined: they are lost, or it named none. */
   readonly missed: readonly NumberedChange[] | undefined;
-  leave(): void;
+  readonly leave: () => void;
 }
 
 const LINGER_MS = 30_000;

@@ -13,9 +13,9 @@ import type { ChangeEvent } from "./change-event.ts";
 
 export interface ListChangesHost {
   readonly store: Store;
-  emit(change: ChangeEvent): void;
+  readonly emit: (change: ChangeEvent) => void;
   /** The rows of runs, read if they are not known. */
-  findRuns(runs: readonly RunNumber[]): Promise<ReadonlyMap<RunNumber, RunRecord>>;
+  readonly findRuns: (runs: readonly RunNumber[]) => Promise<ReadonlyMap<RunNumber, RunRecord>>;
 }
 
 const MAX_PROMISES = 500;

@@ -16,8 +16,8 @@ export interface RunChangesHost {
   readonly store: Store;
   readonly clock: Clock;
   readonly timers: Timers;
-  emit(change: ChangeEvent): void;
-  report(error: unknown): void;
+  readonly emit: (change: ChangeEvent) => void;
+  readonly report: (error: unknown) => void;
 }
 
 const PAGE = 100;
