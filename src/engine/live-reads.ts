@@ -53,7 +53,8 @@ export class ChangeListeners {
     if (this.isEmpty) return;
     const { run, record } = outcome as { readonly run?: unknown; readonly record?: Partial<RunRecord> };
     const changed = typeof run === "number" ? run : record?.run;
-    for (const listener of this.#all) changed === undefined ? listener.onWritten() : listener.onRun(changed, false);
+    if (changed !== undefined) return this.run(changed, false);
+    for (const listener of this.#all) listener.onWritten();
   }
 
   others(runs: ReadonlySet<RunNumber> | undefined): void {
