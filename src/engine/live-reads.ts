@@ -1,8 +1,8 @@
 // LiveReads: what a room above the engine follows as it happens: the streams of any run, also of one whose code this process does not
 // have, and the changes that this process makes or notices.
 //
-// live-reads.L1. A listener is told of every write of this process after it is durable, and of writes of other processes when the store
-//   is polled. It is told which runs may have changed, not how: it reads the store.
+// live-reads.L1. A listener hears of every write of this process after it is durable, and of writes of other processes when the store
+//   is polled. It learns which runs may have changed, not how: it reads the store.
 // live-reads.L2. Without a listener a commit costs one comparison.
 
 import type { Chunk, RunNumber, RunRecord } from "../kernel/index.ts";

@@ -50,7 +50,7 @@ const isRun =
   ({ event, data }: ReadEvent): boolean =>
     event === "run" && data.id === id && (status === undefined || data.status === status);
 
-test("a reader is told of a run's start, its open promise and its end", async () => {
+test("a reader sees a run's start, its open promise and its end", async () => {
   await using reader = await follow();
   expect(await reader.next()).toMatchObject({ event: "ready", id: expect.stringMatching(/^[\da-f]+-\d+$/) });
   const run = await engine.start(approval, "card", { id: "told" });
