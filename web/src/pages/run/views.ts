@@ -3,7 +3,10 @@
 import type { ComponentType } from "preact";
 import type { RunDetail } from "../../../../src/contract/run.ts";
 
-/** What every view gets. It reads the rest from the API, and the rest of its state from the address (router.R1). */
+/**
+ * What every view gets. It reads the rest from the API, and the rest of its state from the address (router.R1). A view puts
+ * `<ViewSwitch run={run} />` into its header, and marks a step by `step` in the address: the page shows the panel of that step.
+ */
 export interface RunViewProps {
   readonly run: RunDetail;
 }

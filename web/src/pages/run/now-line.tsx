@@ -1,0 +1,102 @@
+// The first line of a run: what happens now, why it does not move, and the command that helps.
+
+import type { JSX } from "preact";
+import type { RunDetail, RunNow } from "../../../../src/contract/run.ts";
+import { Command, NowLine, Prose } from "../../components/controls.tsx";
+import { Hidden, InlineJson } from "../../components/json.tsx";
+import { duration } from "../../format.ts";
+import { useResource } from "../../resource.ts";
+import { PromiseButtons, promiseCommand, usePortSchema } from "./promise-actions.tsx";
+import { ErrorBox } from "./thrown-error.tsx";
+
+const LEADS: Readonly<Record<string, string>> = {
+  queued: "Queued.",
+  running: "Running.",
+  waiting: "Waiting.",
+  paused: "Paused.",
+  blocked: "Stopped.",
+  determinism_violation: "Stopped: the code differs from the journal.",
+  expected: "Expected.",
+  completed: "Completed.",
+  failed: "Failed.",
+  cancelled: "Cancelled.",
+  continued: "Continued in the next generation.",
+};
+
+export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly status: string }): JSX.Element {
+  const [promise] = run.openPromises;
+  const said = useResource<{ readonly items: readonly RunNow[] }>("/v1/reasons", {
+    query: { run: [run.id] },
+    when: ({ kind, data }) => kind === "run" && data["id"] === run.id,
+    every: 500,
+  }).data?.items[0];
+  const schema = usePortSchema(run.definition, promise?.name ?? "");
+  const [reason] = run.waitsFor;
+  if (promise !== undefined && status === "waiting") {
+    return (
+      <>
+        <NowLine
+          status={status}
+          lead="Waiting for a person."
+          command={reason?.next.find((one) => /\b(?:resolve|promises)\b/.test(one)) ?? promiseCommand(promise, schema)}
+          actions={<PromiseButtons run={run} promise={promise} hasKeys />}
+          aside={
+            promise.hidden !== undefined ? (
+              <Hidden />
+            ) : promise.show !== undefined ? (
+              <span class="soft only-l">
+                It was opened with <InlineJson value={promise.show} max={120} />
+              </span>
+            ) : undefined
+          }
+        >
+          <Prose text={reason?.text ?? said?.text ?? ""} /> No worker is held meanwhile.
+        </NowLine>
+        {run.openPromises.length > 1 && (
+          <p class="muted after-now">
+            {run.openPromises.length - 1} more {run.openPromises.length === 2 ? "promise is" : "promises are"} open; the
+            timeline shows them.
+          </p>
+        )}
+      </>
+    );
+  }
+  const others = run.waitsFor.slice(1, 3);
+  const text = reason?.text ?? said?.text ?? "";
+  const helps = reason?.next[0] ?? said?.command;
+  return (
+    <>
+      <NowLine
+        status={status}
+        lead={LEADS[status] ?? status}
+        {...(helps !== undefined && { command: helps })}
+        {...(run.status === "completed" && {
+          aside:
+            run.hidden?.includes("output") === true ? (
+              <Hidden />
+            ) : run.output === undefined ? undefined : (
+              <span class="soft">
+                Output <InlineJson value={run.output} />
+              </span>
+            ),
+        })}
+      >
+        {run.status === "completed" ? (
+          `After ${duration(Date.parse(run.endedAt ?? run.createdAt) - Date.parse(run.createdAt))}.`
+        ) : (
+          <Prose text={text} />
+        )}
+      </NowLine>
+      {others.map((one) => (
+        <p key={one.text} class="muted after-now">
+          <Prose text={one.text} /> {one.next[0] !== undefined && <Command text={one.next[0]} />}
+        </p>
+      ))}
+      {run.error !== undefined && (
+        <div class="run-error">
+          <ErrorBox error={run.error} />
+        </div>
+      )}
+    </>
+  );
+}
