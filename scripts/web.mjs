@@ -8,13 +8,16 @@ import { binOf, root } from "./set-up.mjs";
 
 const stampPath = join(root, ".reprise/web-hash");
 
-/** The hash of everything that the build reads; the dashboard takes only types from src. */
+/** What the dashboard takes from src besides types. */
+const SHARED = ["src/contract/approval-answer.ts", "src/contract/check-json.ts"];
+
+/** The hash of everything that the build reads. */
 function hashOfWeb() {
   const hash = createHash("sha256");
   const paths = readdirSync(join(root, "web"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
-  for (const path of [...paths.sort(), join(root, "package-lock.json")]) {
+  for (const path of [...paths.sort(), ...SHARED.map((one) => join(root, one)), join(root, "package-lock.json")]) {
     hash
       .update(`${path.slice(root.length)}\0`)
       .update(readFileSync(path))

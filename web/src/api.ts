@@ -111,10 +111,17 @@ export async function getIfChanged<T>(
 export async function post<T>(
   path: string,
   body: unknown = {},
-  { key = newKey(), method = "POST" }: { readonly key?: string; readonly method?: "POST" | "PUT" | "DELETE" } = {},
+  {
+    key = newKey(),
+    method = "POST",
+    signal,
+  }: { readonly key?: string; readonly method?: "POST" | "PUT" | "DELETE"; readonly signal?: AbortSignal } = {},
 ): Promise<T> {
+  const text = JSON.stringify(body);
   const response = await send(apiUrl(path), {
     method,
+    // An answer that a person gave is sent although the page is left; browsers allow 64 KB for that.
+    keepalive: text.length < 20_000,
     headers: {
       accept: "application/json",
       "content-type": "application/json",
@@ -122,7 +129,8 @@ export async function post<T>(
       "x-reprise": "1",
       "idempotency-key": key,
     },
-    body: JSON.stringify(body),
+    body: text,
+    ...(signal !== undefined && { signal }),
   });
   if (response.status === 204) return undefined as T;
   return (await response.json()) as T;

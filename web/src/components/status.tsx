@@ -127,6 +127,11 @@ function shape(tone: Tone): JSX.Element {
   }
 }
 
+/** The shape as a part of another drawing, 14 × 14. */
+export function statusShape(status: string): JSX.Element {
+  return shape(toneOf(status));
+}
+
 /** The shape alone; `label` for readers that do not see it. */
 export function StatusGlyph({ status, label }: { readonly status: string; readonly label?: string }): JSX.Element {
   return (

@@ -43,6 +43,14 @@ export function releaseHeld(): void {
   for (const { id, held } of toasts.peek()) if (held !== undefined) finish(id);
 }
 
+/** Undoes the newest action that is still held. */
+export function undoHeld(): void {
+  const one = toasts.peek().findLast(({ held }) => held !== undefined);
+  if (one === undefined) return;
+  drop(one.id);
+  one.held?.undo();
+}
+
 function finish(id: number): void {
   const one = drop(id);
   one?.held?.run();

@@ -21,6 +21,18 @@ export interface RunView {
 
 /** The first one that is shown for a run is its own view; graphs and flows start with their picture. */
 export const RUN_VIEWS: readonly RunView[] = [
+  {
+    name: "graph",
+    label: "Graph",
+    load: () => import("./graph-view.tsx"),
+    shownFor: ({ kind }) => kind === "graph" || kind === "flow",
+  },
   { name: "timeline", label: "Timeline", load: () => import("./timeline-view.tsx") },
   { name: "journal", label: "Journal", load: () => import("./journal-view.tsx") },
+  {
+    name: "stream",
+    label: "Stream",
+    load: () => import("./stream-view.tsx"),
+    shownFor: ({ kind, streams }) => kind === "workflow" && streams.length > 0,
+  },
 ];

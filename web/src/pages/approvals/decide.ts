@@ -1,0 +1,76 @@
+// Decide: sends answers to promises. An answer is held for 5 s with Undo, then sent once; the commit's event confirms it, and a refusal
+// brings the row back.
+//
+// decide.D1. Nothing is sent before the time is over or the person confirms; Undo means that the server never hears of it.
+
+import { signal } from "@preact/signals";
+import { approvalAnswer } from "../../../../src/contract/approval-answer.ts";
+import type { OpenPromiseBody } from "../../../../src/contract/run.ts";
+import { post } from "../../api.ts";
+import { showProblem } from "../../components/controls.tsx";
+import { toast } from "../../components/toast.tsx";
+import { plural } from "../../format.ts";
+import { site } from "../../site.ts";
+import { idOf, pathOf, textOfPromise, type Answer } from "./promise-text.ts";
+
+export type Decision = "approve" | "reject";
+export type Progress = { readonly decision: Decision; readonly state: "held" | "sending" | "sent" };
+
+/** Answers of this page, by the id of the promise. */
+export const progress = signal<ReadonlyMap<string, Progress>>(new Map());
+
+function setProgress(ids: readonly string[], one: Progress | undefined): void {
+  const next = new Map(progress.peek());
+  for (const id of ids) {
+    if (one === undefined) next.delete(id);
+    else next.set(id, one);
+  }
+  progress.value = next;
+}
+
+/** What a button sends; undefined: the person must write the value. */
+export function answerFor(schema: unknown, decision: Decision, reason: string): Answer | undefined {
+  const by = site.peek()?.caller.name ?? "";
+  const answer = approvalAnswer(schema, decision === "approve", { by, reason });
+  if (answer !== undefined || decision === "approve") return answer;
+  return { reject: reason === "" ? "rejected in the dashboard" : reason };
+}
+
+export interface Decided {
+  readonly promise: OpenPromiseBody;
+  readonly answer: Answer;
+}
+
+/** Holds the answers for 5 s, then sends them. */
+export function decide(decision: Decision, answers: readonly Decided[], reason: string): void {
+  const [first] = answers;
+  if (first === undefined) return;
+  const ids = answers.map(({ promise }) => idOf(promise));
+  setProgress(ids, { decision, state: "held" });
+  const word = decision === "approve" ? "Approved" : "Rejected";
+  const what = answers.length === 1 ? textOfPromise(first.promise).title : plural(answers.length, "promise");
+  toast({
+    tone: "good",
+    text: `${word}: ${what}`,
+    held: {
+      label: "Send now",
+      undo: () => setProgress(ids, undefined),
+      run: () => void send(decision, answers, reason),
+    },
+  });
+}
+
+async function send(decision: Decision, answers: readonly Decided[], reason: string): Promise<void> {
+  // One after the other: many at once would take the place of other requests of this caller.
+  for (const { promise, answer } of answers) {
+    const id = idOf(promise);
+    setProgress([id], { decision, state: "sending" });
+    try {
+      await post(pathOf(promise), { ...answer, ...(reason !== "" && { reason }) });
+      setProgress([id], { decision, state: "sent" });
+    } catch (thrown) {
+      setProgress([id], undefined);
+      showProblem(thrown);
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// Promise text: how an open or settled promise reads: a title, why, what is left of `show`, and how it was answered. Pure.
+
+import type { OpenPromiseBody, SettledPromiseBody } from "../../../../src/contract/run.ts";
+import { command } from "../../cli.ts";
+
+const TITLES = ["title", "question", "text", "summary"];
+const WHYS = ["why", "reason", "description", "detail", "text"];
+const MAX_TITLE = 160;
+const MAX_WHY = 400;
+
+export interface PromiseText {
+  readonly title: string;
+  readonly why: string;
+  /** The rest of `show`; undefined: nothing is left. */
+  readonly rest: unknown;
+}
+
+type Shown = Pick<OpenPromiseBody, "name" | "key" | "show">;
+
+/** The title is a field of `show` that reads like one, else the name of the port. */
+export function textOfPromise({ name, key, show }: Shown): PromiseText {
+  const fallback = key === undefined ? name : `${name} · ${key}`;
+  if (typeof show === "string") return { title: line(show, MAX_TITLE) || fallback, why: "", rest: undefined };
+  if (typeof show !== "object" || show === null || Array.isArray(show)) return { title: fallback, why: "", rest: show };
+  const fields = show as Readonly<Record<string, unknown>>;
+  const titleField = TITLES.find((field) => isText(fields, field));
+  const whyField = WHYS.find((field) => field !== titleField && isText(fields, field));
+  const rest = Object.entries(fields).filter(([field]) => field !== titleField && field !== whyField);
+  return {
+    title: titleField === undefined ? fallback : line(fields[titleField] as string, MAX_TITLE),
+    why: whyField === undefined ? "" : line(fields[whyField] as string, MAX_WHY),
+    rest: rest.length === 0 ? undefined : Object.fromEntries(rest),
+  };
+}
+
+function isText(fields: Readonly<Record<string, unknown>>, field: string): boolean {
+  return Object.hasOwn(fields, field) && typeof fields[field] === "string" && (fields[field] as string).trim() !== "";
+}
+
+function line(text: string, limit: number): string {
+  const start = text
+    .slice(0, limit * 2)
+    .replace(/\s+/g, " ")
+    .trim();
+  return start.length > limit || text.length > limit * 2 ? `${start.slice(0, limit)}…` : start;
+}
+
+export const idOf = ({ run, name, key }: Pick<OpenPromiseBody, "run" | "name" | "key">): string =>
+  JSON.stringify([run, name, key ?? null]);
+
+/** The address of the operation that settles it. */
+export function pathOf({ run, name, key }: Pick<OpenPromiseBody, "run" | "name" | "key">): string {
+  const path = `/v1/runs/${encodeURIComponent(run)}/promises/${encodeURIComponent(name)}`;
+  return key === undefined ? path : `${path}/${encodeURIComponent(key)}`;
+}
+
+export type Answer = { readonly value: unknown } | { readonly reject: string };
+
+/** The same answer as a command. */
+export function commandOf(
+  promise: Pick<OpenPromiseBody, "run" | "name" | "key">,
+  answer: Answer,
+  reason: string,
+): string {
+  const { run, name, key } = promise;
+  const options = [...(key === undefined ? [] : ["--key", key]), ...(reason === "" ? [] : ["--reason", reason])];
+  if ("reject" in answer) return command("reject", run, name, answer.reject, ...options);
+  return command("resolve", run, name, JSON.stringify(answer.value) ?? "null", ...options);
+}
+
+/** How a settled promise is called: what the value says, else what was done. */
+export function outcomeOf({ outcome, value }: Pick<SettledPromiseBody, "outcome" | "value">): {
+  readonly word: string;
+  readonly status: "completed" | "failed" | "cancelled";
+} {
+  if (outcome === "timed_out") return { word: "Timed out", status: "cancelled" };
+  if (outcome === "rejected") return { word: "Rejected", status: "failed" };
+  const decision = decisionOf(value);
+  if (decision === undefined) return { word: "Answered", status: "completed" };
+  return decision ? { word: "Approved", status: "completed" } : { word: "Rejected", status: "failed" };
+}
+
+function decisionOf(value: unknown): boolean | undefined {
+  if (typeof value === "boolean") return value;
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const field of ["ok", "approved"]) {
+    const one = Object.hasOwn(value, field) ? (value as Record<string, unknown>)[field] : undefined;
+    if (typeof one === "boolean") return one;
+  }
+  return undefined;
+}
+
+/** The middle of the waits in ms; undefined without any. */
+export function medianWait(items: readonly SettledPromiseBody[]): number | undefined {
+  const waits = items
+    .filter(({ createdAt }) => createdAt !== undefined)
+    .map(({ createdAt, settledAt }) => Date.parse(settledAt) - Date.parse(createdAt!))
+    .toSorted((a, b) => a - b);
+  return waits[Math.floor(waits.length / 2)];
+}
