@@ -10,7 +10,9 @@ import type { Federation } from "../federation/index.ts";
 import { isLoopback, listen, RequestHandler, type HttpRoute, type Listener } from "../http/index.ts";
 import { silentLogger, type Definition, type Logger } from "../kernel/index.ts";
 import { ServerAccess, type AuthOptions } from "./auth/server-access.ts";
+import { signInRoutes } from "./auth/sign-in-page.ts";
 import type { Notice, ServerHost } from "./host.ts";
+import { makeLink, type ApprovalLink, type ApprovalLinkOptions } from "./links/make-link.ts";
 import type { LogRing } from "./log-ring.ts";
 import { openApiOf } from "./openapi.ts";
 import { operationRoute } from "./operation-route.ts";
@@ -75,6 +77,11 @@ export interface Server extends AsyncDisposable {
    * `address`: of this server, if neither `origin` nor `listen` says it.
    */
   signInAddress(address?: string): string;
+  /**
+   * A link to a page that answers a promise of a run, once, for a person without a token; `name` is `by` of the answer. Valid until the
+   * promise times out, for 7 days at most. Needs `origin` or `listen`, which say where the server is.
+   */
+  approvalLink(run: string, port: string, options: ApprovalLinkOptions): Promise<ApprovalLink>;
   /** Ends what waits or streams, and lets the other requests finish. Does not close the engine. */
   close(): Promise<void>;
 }
@@ -125,6 +132,7 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
     routes: [
       ...OPERATIONS.map((implemented) => operationRoute(implemented, compile)),
       documentRoute(basePath),
+      ...signInRoutes(basePath),
       ...(options.routes ?? []),
     ],
     limits,
@@ -153,9 +161,20 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
     listen: (at = {}) => listenAt(Object.assign(fetch, { close }), at, access),
     signInAddress: (address = access.guard.publicOrigin() ?? "http://127.0.0.1") =>
       `${address.replace(/\/$/, "")}${basePath}/${access.oneTimePath()}`,
+    approvalLink: async (run, port, link) =>
+      makeLink(host, run, port, link, { mustBeOpen: false, address: addressOf(access) }),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function addressOf({ guard }: ServerAccess): string {
+  const address = guard.publicOrigin();
+  if (address !== undefined) return address;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    'approvalLink: the server does not know its address. Pass it, createServer(engine, { origin: "https://runs.example.org" }), or call listen first.',
+  );
 }
 
 function checkBasePath(path: string): string {

@@ -1,8 +1,9 @@
 // Operations: every operation of the HTTP API with its code. A group is one line here.
 
-import { accessOperations, eventOperations, type Operation } from "../contract/index.ts";
+import { accessOperations, approvalLinkOperations, eventOperations, type Operation } from "../contract/index.ts";
 import type { HandlerOf, HandlersOf } from "./host.ts";
 import { accessHandlers } from "./routes/access.ts";
+import { approvalLinkHandlers } from "./routes/approval-links.ts";
 import { eventHandlers } from "./routes/events.ts";
 
 /** An operation and its code. */
@@ -28,6 +29,7 @@ function group<G extends Readonly<Record<string, Operation>>>(
 export const OPERATIONS: readonly ImplementedOperation[] = [
   // One line per noun: ...group(runOperations, runHandlers),
   ...group(accessOperations, accessHandlers),
+  ...group(approvalLinkOperations, approvalLinkHandlers),
   ...group(eventOperations, eventHandlers),
 ];
 

@@ -1,6 +1,7 @@
 // Operations: the lines of the HTTP API, by noun.
 
 export * from "./access.ts";
+export * from "./approval-links.ts";
 export * from "./control.ts";
 export * from "./definitions.ts";
 export * from "./events.ts";

@@ -21,9 +21,31 @@ export interface AuditedCall {
 
 const MAX_REASON = 200;
 
-/** Whether requests of the operation change state. A query runs code of a run, but changes nothing. */
-export function isAudited({ method }: Operation): boolean {
-  return method !== "GET";
+/** Whether requests of the operation change state. The code of a form knows its caller, and writes the line itself (`auditForm`). */
+export function isAudited({ method, form }: Operation): boolean {
+  return method !== "GET" && form !== true;
+}
+
+/** What a line of a form says. */
+export interface AuditedForm {
+  readonly caller: string;
+  readonly run: string;
+  readonly port: string;
+  readonly reason?: string;
+  readonly status: number;
+}
+
+export function auditForm(logger: Logger, name: string, { reason, status, ...rest }: AuditedForm): void {
+  logger.info(`audit ${name}`, {
+    ...rest,
+    ...(reason !== undefined && { reason: reason.slice(0, MAX_REASON) }),
+    outcome: outcomeOf(status),
+    status,
+  });
+}
+
+function outcomeOf(status: number): "done" | "refused" {
+  return status < 400 ? "done" : "refused";
 }
 
 /** audit.A1 */
@@ -36,7 +58,7 @@ export function auditLine(logger: Logger, { name, operation, caller, params, bod
     ...(run !== undefined && { run: params[run] }),
     ...objectOf(params, run),
     ...(typeof reason === "string" && { reason: reason.slice(0, MAX_REASON) }),
-    outcome: status < 400 ? "done" : "refused",
+    outcome: outcomeOf(status),
     status,
     ...(code !== undefined && { code }),
   });

@@ -17,7 +17,7 @@ import { href, runPath } from "../../router.ts";
 import { can } from "../../site.ts";
 import { answerFor, decide } from "./decide.ts";
 import { countEdits, diffLines } from "./line-diff.ts";
-import { commandOf, pathOf, textOfPromise, type Answer } from "./promise-text.ts";
+import { commandOf, textOfPromise, type Answer } from "./promise-text.ts";
 
 interface PanelProps {
   readonly promise: OpenPromiseBody;
@@ -242,7 +242,11 @@ interface Link {
 function OneTimeLink({ promise }: { readonly promise: OpenPromiseBody }): JSX.Element {
   const [link, setLink] = useState<Link | undefined>(undefined);
   const make = async (): Promise<void> => {
-    const made = await post<Link>(`${pathOf(promise)}/link`, {});
+    const { run, name: port, key } = promise;
+    const made = await post<Link>(`/v1/runs/${encodeURIComponent(run)}/links`, {
+      port,
+      ...(key !== undefined && { key }),
+    });
     setLink(made);
     await copyText(made.url, "Copied the link");
   };
