@@ -108,7 +108,7 @@ function Header({
       <span class="grow" />
       <button type="button" class="find" aria-label="Search and commands" onClick={openPalette}>
         <Icon name="search" />
-        <span class="grow">Run, step or command</span>
+        <span class="grow cut">Run, step or command</span>
         <kbd>{keyCaps("Mod+k")[0]}</kbd>
       </button>
       <LiveMark />

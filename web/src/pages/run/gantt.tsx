@@ -61,9 +61,11 @@ export function BarText(props: {
   readonly to: number;
   readonly bad?: boolean;
   readonly children: ComponentChildren;
-  readonly wide?: boolean;
+  /** About how long the text is. */
+  readonly letters?: number;
 }): JSX.Element {
-  const isLeft = props.to > (props.wide === true ? 0.55 : 0.86) && props.from > 1 - props.to;
+  // A chart is about 600 px wide, a letter 6.
+  const isLeft = props.to + ((props.letters ?? 12) * 6) / 600 > 1 && props.from > 1 - props.to;
   const style = isLeft ? { right: percentOf(1 - props.from) } : { left: percentOf(props.to) };
   return (
     <span class={`t ${isLeft ? "r" : ""} ${props.bad === true ? "f" : ""}`} style={style}>
@@ -94,9 +96,9 @@ export function RowBars({
     end !== undefined
       ? exactDuration(end - start)
       : last.kind === "backoff" && left !== undefined
-        ? `retries in ${duration(Math.max(0, left))}`
+        ? `retries in ${coarse(left)}`
         : left !== undefined && row.kind === "sleep"
-          ? `in ${duration(Math.max(0, left))}`
+          ? `in ${coarse(left)}`
           : undefined;
   return (
     <>
@@ -104,13 +106,19 @@ export function RowBars({
         <Bar key={index} span={span} scale={scale} />
       ))}
       {text !== undefined && children === undefined && (
-        <BarText from={from} to={to}>
+        <BarText from={from} to={to} letters={text.length + 1}>
           <span>{text}</span>
         </BarText>
       )}
       {children}
     </>
   );
+}
+
+/** Without seconds from a minute on: it is read, not measured. */
+function coarse(ms: number): string {
+  const value = Math.max(0, ms);
+  return duration(value < 60_000 ? value : Math.round(value / 60_000) * 60_000);
 }
 
 export { between, percentOf };

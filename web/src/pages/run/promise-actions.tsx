@@ -13,8 +13,8 @@ import { useKeys } from "../../keys.ts";
 import { isStale } from "../../live.ts";
 import { useResource } from "../../resource.ts";
 import { can } from "../../site.ts";
-import { answerFor, decide, progress } from "./decide.ts";
-import { commandOf, idOf, type Answer } from "./promise-text.ts";
+import { answerFor, decide, progress } from "../approvals/decide.ts";
+import { commandOf, idOf, type Answer } from "../approvals/promise-text.ts";
 
 /** The JSON Schema of the port's value, if the server knows it. */
 export function usePortSchema(definition: string, port: string): unknown {

@@ -90,12 +90,10 @@ function idleStretches(timeline: Timeline, start: number, end: number): readonly
   // The time without a worker is what a takeover is about: it is never folded.
   for (const { lostAt, takenAt } of timeline.takeovers) add(lostAt, takenAt);
   busy.sort((a, b) => a[0] - b[0]);
-  // A little of the idle time stays on both sides, so that what surrounds it can be seen.
-  const margin = (end - start) * 0.01;
   const stretches: Fold[] = [];
   let reached = start;
   const idle = (from: number, to: number): void => {
-    if (to - from > (end - start) * IDLE_SHARE) stretches.push({ from: from + margin, to: to - margin });
+    if (to - from > (end - start) * IDLE_SHARE) stretches.push({ from, to });
   };
   for (const [from, to] of busy) {
     if (from > reached) idle(reached, Math.min(from, end));
@@ -103,7 +101,10 @@ function idleStretches(timeline: Timeline, start: number, end: number): readonly
   }
   if (reached < end) idle(reached, end);
   const longest = stretches.sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, MOST_FOLDS);
-  return longest.sort((a, b) => a.from - b.from);
+  // A little of the idle time stays on both sides, so that what surrounds it can be seen.
+  const idleMs = longest.reduce((sum, { from, to }) => sum + to - from, 0);
+  const margin = Math.min((end - start) * IDLE_SHARE * 0.2, Math.max(1, end - start - idleMs) * 0.06);
+  return longest.map(({ from, to }) => ({ from: from + margin, to: to - margin })).sort((a, b) => a.from - b.from);
 }
 
 /** The times at which open waits end, at most four. */
@@ -149,7 +150,7 @@ function ticksOf({ start, end, folds, future, place, isLive, perMs }: TickInput)
     }
     const at = place(time);
     if (at - ticks.at(-1)!.at > 0.1 && nowAt - at > 0.07)
-      ticks.push({ at, label: `+${duration(time - start)}`, kind: "time" });
+      ticks.push({ at, label: `+${duration(time - start).replace(".0 ", " ")}`, kind: "time" });
     if (ticks.length > 12) break;
   }
   if (isLive) ticks.push({ at: nowAt, label: "now", kind: "now" });

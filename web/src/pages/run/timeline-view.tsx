@@ -296,7 +296,7 @@ function StepRow({ run, row, scale, isOpen }: StepRowProps): JSX.Element {
                 </a>
               </BarText>
             ) : promise !== undefined ? (
-              <span class="t promise" style={{ right: percentOf(1 - scale.place(Date.parse(promise.createdAt))) }}>
+              <span class="t promise" style={besideOpen(scale.place(Date.parse(promise.createdAt)))}>
                 <span class="only-l">open for {duration(scale.end - Date.parse(promise.createdAt))}</span>
                 <PromiseButtons run={run} promise={promise} small />
               </span>
@@ -310,6 +310,11 @@ function StepRow({ run, row, scale, isOpen }: StepRowProps): JSX.Element {
         ))}
     </>
   );
+}
+
+/** Left of the bar of an open promise; over it where there is no room. */
+function besideOpen(from: number): { readonly left: string } | { readonly right: string } {
+  return from > 0.42 ? { right: percentOf(1 - from) } : { left: percentOf(from + 0.01) };
 }
 
 interface AttemptRowProps {
@@ -336,7 +341,7 @@ function AttemptRow({ execution, scale, number }: AttemptRowProps): JSX.Element 
         {queued !== undefined && <Bar span={queued} scale={scale} />}
         <Bar span={span} scale={scale} />
         {span.error !== undefined ? (
-          <BarText from={from} to={to} bad wide>
+          <BarText from={from} to={to} bad letters={span.error.name.length + span.error.message.length + 2}>
             <span>
               {span.error.name}: {span.error.message}
             </span>
@@ -350,12 +355,12 @@ function AttemptRow({ execution, scale, number }: AttemptRowProps): JSX.Element 
             )}
           </BarText>
         ) : span.kind === "lost" ? (
-          <BarText from={from} to={to} bad wide>
+          <BarText from={from} to={to} bad letters={50}>
             <span>execution lost{span.worker !== undefined && ` with ${span.worker}`}, nothing committed</span>
           </BarText>
         ) : (span.execution ?? 1) > 1 ? (
-          <BarText from={from} to={to} wide>
-            <span>execution {span.execution}, same idempotency key</span>
+          <BarText from={from} to={to} letters={36}>
+            <span class="only-l">execution {span.execution}, same idempotency key</span>
           </BarText>
         ) : null}
       </div>
@@ -413,7 +418,7 @@ function Flags({ timeline, scale }: { readonly timeline: Timeline; readonly scal
   const isNarrow = takenAt - lostAt < 0.2;
   const isRight = takenAt > 0.8;
   return (
-    <div class="gr tk">
+    <div class={`gr tk ${isNarrow && (lostAt <= 0.2 || isRight) ? "high" : ""}`}>
       <div class="gl">
         <span class="muted">{takeovers.length === 1 ? "Crash survived" : `${takeovers.length} crashes survived`}</span>
       </div>
