@@ -20,6 +20,12 @@ export default defineConfig({
     reportCompressedSize: false,
     rolldownOptions: {
       output: {
+        // One chunk for what all pages share: many small ones compress worse, and load later.
+        codeSplitting: {
+          groups: [
+            { name: "shared", test: /web\/src\/(?:components\/[^/]+|[^/]+)\.tsx?$|node_modules\/(?:@?preact)\// },
+          ],
+        },
         // A chunk is named by its folder: every page is a file page.tsx.
         chunkFileNames: ({ facadeModuleId }) => {
           const [, folder, file] = /([^/]+)\/([^/]+)\.tsx?$/.exec(facadeModuleId ?? "") ?? [];

@@ -3,13 +3,11 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
-import type { JournalEntryBody } from "../../../../src/contract/run.ts";
 import { command } from "../../cli.ts";
 import { Button, Command } from "../../components/controls.tsx";
-import { Hidden, Json } from "../../components/json.tsx";
-import { count, exactTime, plural } from "../../format.ts";
-import { param, setQuery } from "../../router.ts";
+import { count, plural } from "../../format.ts";
 import { useJournal } from "./journal-data.ts";
+import { Entry } from "./journal-entry.tsx";
 import { ViewSwitch } from "./view-switch.tsx";
 import type { RunViewProps } from "./views.ts";
 
@@ -63,47 +61,4 @@ export default function JournalView({ run }: RunViewProps): JSX.Element {
       </div>
     </section>
   );
-}
-
-/** One entry; a press opens its data. Which one is open stands in the address. */
-export function Entry({ entry }: { readonly entry: JournalEntryBody }): JSX.Element {
-  const isOpen = param("entry") === String(entry.seq);
-  return (
-    <li class={`entry ${entry.line.tone} ${isOpen ? "sel" : ""}`}>
-      <button
-        type="button"
-        aria-expanded={isOpen}
-        onClick={() => setQuery({ entry: isOpen ? "" : entry.seq }, { push: !isOpen })}
-      >
-        <span class="seq">{entry.seq}</span>
-        <time>{exactTime(entry.at)}</time>
-        <span class="mono cut">{entry.type}</span>
-        <b class="cut">{entry.line.name}</b>
-        <span class="cut text">{entry.line.text}</span>
-      </button>
-      {isOpen && (
-        <div class="entry-data">
-          <p class="muted">
-            {entry.command !== undefined && (
-              <a class="link mono" href="#step" onClick={(event) => openStep(event, entry.command!)}>
-                {entry.command}
-              </a>
-            )}
-            {entry.worker !== undefined && ` on ${entry.worker}`}
-            {entry.execution !== undefined && `, execution ${entry.execution}`}
-          </p>
-          {entry.hidden !== undefined ? (
-            <Hidden />
-          ) : (
-            <Json value={entry.data} label={`Data of entry ${entry.seq}`} open={3} />
-          )}
-        </div>
-      )}
-    </li>
-  );
-}
-
-function openStep(event: MouseEvent, step: string): void {
-  event.preventDefault();
-  setQuery({ step }, { push: true });
 }

@@ -15,7 +15,7 @@ import { useResource } from "../../resource.ts";
 import { href, hrefWith, param, runPath, setQuery } from "../../router.ts";
 import { can } from "../../site.ts";
 import { readStepEntries } from "./journal-data.ts";
-import { Entry } from "./journal-view.tsx";
+import { Entry } from "./journal-entry.tsx";
 import { StepActions } from "./step-actions.tsx";
 import { executionsOf, lengthOf, type Execution } from "./step-row.ts";
 import { ErrorBox } from "./thrown-error.tsx";
