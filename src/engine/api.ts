@@ -17,6 +17,7 @@ import type {
   RedactOptions,
   Retention,
   RunStatus,
+  Telemetry,
 } from "../kernel/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { ForeignMemos, OutboxHandler } from "../worker/index.ts";
@@ -44,6 +45,11 @@ export interface StartOptions extends WaitOptions {
   delay?: Duration;
   /** While a live run of this definition has the same key, `start` returns that run and starts nothing. */
   singleton?: string;
+  /**
+   * The trace context of the caller, as W3C texts: the parent of the run's spans. Default: the active context of `telemetry`. Stored
+   * with the run, also by a process without `telemetry`. Another context is no other start.
+   */
+  trace?: { readonly parent: string; readonly state?: string | undefined };
   /** Starts with the same key become one run: it starts `by` after the last of them, with the last input. */
   debounce?: { key: string; by: Duration };
 }
@@ -360,6 +366,8 @@ export interface ClientOptions<Defs> {
    * event, and the engine of a process with the webhook delivers it. So pass the same webhooks to every process of the store.
    */
   webhooks?: readonly Webhook[];
+  /** Receives the spans of runs that this process starts and executes: `openTelemetry()` of `reprise/opentelemetry`. */
+  telemetry?: Telemetry;
   /** Ends the wait for the store to open; no effect afterwards. */
   signal?: AbortSignal;
 }

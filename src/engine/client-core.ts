@@ -117,7 +117,11 @@ export class ClientCore implements Client {
     this.#parts = { ...parts, logger };
     this.#forgetSecrets = redaction.values === undefined ? () => undefined : registerSecrets(redaction.values);
     this.#guard = new Guard(parts.guardMode, (message) => logger.warn(message));
-    const log: WorkerEvents["log"] = (level, message, data) => logger[level](message, data);
+    const { telemetry } = parts;
+    const log: WorkerEvents["log"] =
+      telemetry === undefined
+        ? (level, message, data) => logger[level](message, data)
+        : (level, message, data) => logger[level](message, telemetry.correlate(data));
     this.#port = connect({
       guard: this.#guard,
       log,
@@ -147,6 +151,7 @@ export class ClientCore implements Client {
       limits: parts.payloadLimit === undefined ? undefined : { maxBytes: parts.payloadLimit },
       newId: () => parts.random.id(),
       newSalt: parts.newSalt,
+      telemetry,
       executionHost: (id) => executionHostOf(execution, id),
       openScratch: () => this.#openScratch(),
       checkOpen: () => this.#checkOpen(),

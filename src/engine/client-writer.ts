@@ -14,9 +14,10 @@ import {
   type OutcomeOf,
   type RunRecord,
   type Store,
+  type Telemetry,
   type Write,
 } from "../kernel/index.ts";
-import { Poller, ProcessLog, type Registry } from "../process/index.ts";
+import { endSpans, Poller, ProcessLog, type Registry } from "../process/index.ts";
 import type { WorkerEvents, WorkerPort } from "./worker-port.ts";
 
 export interface ClientWriterParts {
@@ -24,6 +25,7 @@ export interface ClientWriterParts {
   readonly timers: Timers;
   readonly registry: Registry;
   readonly polls: boolean;
+  readonly telemetry?: Telemetry | undefined;
 }
 
 interface SubmittedWrite {
@@ -98,6 +100,7 @@ export class ClientWriter implements WorkerPort {
       return;
     }
     if (isObserved()) emit({ event: "commit", writes: writes.length, entries: 0 });
+    if (this.#parts.telemetry !== undefined) writes.forEach((write, index) => endSpans(write, outcomes[index]!));
     for (const [index, { resolve }] of batch.entries()) {
       resolve(outcomes[index]!);
       this.#events.onWritten(outcomes[index]);

@@ -26,13 +26,13 @@ export async function createClient<const Defs extends Definition | AnyTask>(
 ): Promise<Client<DefinitionsIn<Defs>>> {
   const { source, durability, codec, parts, signal } = checkClientOptions(options, "createClient");
   const webhooks = checkWebhooks(options.webhooks);
-  const { timers, random, registry, polls } = parts;
+  const { timers, random, registry, polls, telemetry } = parts;
   const open = async (): Promise<ClientCore> => {
     const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
     store.announce(webhooks);
     const client = new ClientCore(
       { ...parts, store, kind: "client" },
-      (events) => new ClientWriter({ store, timers, registry, polls }, events),
+      (events) => new ClientWriter({ store, timers, registry, polls, telemetry }, events),
     );
     try {
       await client.begin();

@@ -11,7 +11,14 @@ import {
   systemRandom,
   systemTimers,
 } from "../base/index.ts";
-import { checkRedact, type AnyTask, type Definition, type Queue, type Runtime } from "../kernel/index.ts";
+import {
+  checkRedact,
+  type AnyTask,
+  type Definition,
+  type Queue,
+  type Runtime,
+  type Telemetry,
+} from "../kernel/index.ts";
 import { Registry } from "../process/index.ts";
 import { storeOf } from "../stores/index.ts";
 import type { ForeignMemos, OutboxHandler } from "../worker/index.ts";
@@ -36,6 +43,7 @@ const CLIENT_OPTIONS = [
   "redact",
   "signal",
   "store",
+  "telemetry",
   "webhooks",
 ];
 
@@ -59,8 +67,19 @@ export function checkClientOptions(options: ClientOptions<unknown>, what: string
     newSalt: codec && (() => systemRandom.token()),
     guardMode: guardMode(options.guard),
     polls: true,
+    telemetry: checkTelemetry(options.telemetry),
   } as const;
   return { source, durability, codec, parts, signal: checkSignal(options.signal, what) };
+}
+
+export function checkTelemetry(telemetry: unknown): Telemetry | undefined {
+  if (telemetry === undefined) return undefined;
+  const { begin, correlate } = (telemetry ?? {}) as Partial<Telemetry>;
+  if (typeof begin === "function" && typeof correlate === "function") return telemetry as Telemetry;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `telemetry: expected the result of openTelemetry(), got ${inspect(telemetry, { depth: 0 })}. Import it from "reprise/opentelemetry".`,
+  );
 }
 
 /** How strictly replay compares code with a journal, unless a definition says otherwise. */

@@ -89,13 +89,11 @@ export async function forkAt(host: RunHandleHost, record: RunRecord, options: Fo
   const recorded = indexJournal(shared);
   const started = recorded.started.data;
   const body = host.registry.findWorkflow(record.definition, version);
-  const run = newRun(
-    { kind: record.kind, name: record.definition, version, ports: body?.ports ?? {} },
-    {
-      ...forkParts(host, start, started, forked),
-      seed: seedAfter({ id: record.id, generation: record.generation }, indexJournal(history), seq),
-    },
-  );
+  const definition = { kind: record.kind, name: record.definition, version, ports: body?.ports ?? {} };
+  const run = newRun(definition, {
+    ...forkParts(host, start, definition, started, forked),
+    seed: seedAfter({ id: record.id, generation: record.generation }, indexJournal(history), seq),
+  });
   const outcome = await worker.submit({
     write: "fork",
     run,

@@ -43,10 +43,8 @@ export async function forkFlow(host: RunHandleHost, record: RunRecord, options: 
     ...(answers && { answers }),
     ...(options.effects === "recorded" && { effects: "recorded", head: record.head }),
   };
-  const run = newRun(
-    { kind: "flow", name: record.definition, version, ports: {} },
-    forkParts(host, start, started, forked),
-  );
+  const definition = { kind: "flow", name: record.definition, version, ports: {} } as const;
+  const run = newRun(definition, forkParts(host, start, definition, started, forked));
   const origin = { run: record.run, seq: record.head, mark: entries.at(-1)?.mark };
   const outcome = await worker.submit({ write: "fork", run, origin, flow, settled: [] });
   // The origin may have continued since.

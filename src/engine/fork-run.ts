@@ -26,7 +26,7 @@ import {
   type DeliveredMessage,
   type StepCommittedData,
 } from "../kernel/index.ts";
-import { newRun } from "../process/index.ts";
+import { newRun, startSpan } from "../process/index.ts";
 import { entryData, type WorkflowBody } from "../workflow/index.ts";
 import type { WaitOptions } from "./abort.ts";
 import { checkAnswers } from "./fork-answers.ts";
@@ -112,23 +112,22 @@ export async function forkStepOf(host: RunHandleHost, record: RunRecord, given: 
   const { range, row } = found;
   const changes = await readChanges(host, record, found, options);
   const forked: ForkOrigin = { run: range.id, step: row.step, seq: row.seq, chain: row.chain, ...changes.stored };
-  const run = newRun(
-    { kind: "graph", name: record.definition, version, ports: body?.ports ?? {} },
-    {
-      id,
-      input: undefined,
-      tags,
-      priority,
-      // The fork waits in the queue of its origin, under the same key.
-      slot: lineage.started.line,
-      runtime: host.runtime,
-      payloadLimit: host.limits?.maxBytes,
-      salt: host.newSalt?.(),
-      deadlineMs: deadlineMs ?? lineage.started.deadline,
-      forked: forkOriginText({ ...forked, ...(delivered.length > 0 && { delivered }) }),
-      seed: lineage.rngSeed,
-    },
-  );
+  const definition = { kind: "graph", name: record.definition, version, ports: body?.ports ?? {} } as const;
+  const run = newRun(definition, {
+    span: startSpan(host, definition, id, { isRoot: true, link: lineage.started.trace }),
+    id,
+    input: undefined,
+    tags,
+    priority,
+    // The fork waits in the queue of its origin, under the same key.
+    slot: lineage.started.line,
+    runtime: host.runtime,
+    payloadLimit: host.limits?.maxBytes,
+    salt: host.newSalt?.(),
+    deadlineMs: deadlineMs ?? lineage.started.deadline,
+    forked: forkOriginText({ ...forked, ...(delivered.length > 0 && { delivered }) }),
+    seed: lineage.rngSeed,
+  });
   const outcome = await worker.submit({
     write: "fork",
     run,

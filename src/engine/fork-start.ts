@@ -8,7 +8,7 @@ import {
   type RunRecord,
   type RunStartedData,
 } from "../kernel/index.ts";
-import type { NewRunOptions } from "../process/index.ts";
+import { startSpan, type NewRunOptions } from "../process/index.ts";
 import { entryData } from "../workflow/index.ts";
 import type { ForkAtOptions } from "./fork-at.ts";
 import type { RunHandleHost } from "./run-handle.ts";
@@ -36,6 +36,7 @@ export function checkForkStart(host: RunHandleHost, record: RunRecord, options: 
 export function forkParts(
   host: RunHandleHost,
   { id, tags, priority, deadlineMs }: ForkStart,
+  body: { readonly name: string; readonly version: number },
   started: RunStartedData,
   forked: CommandForkOrigin,
 ): NewRunOptions {
@@ -51,5 +52,6 @@ export function forkParts(
     salt: host.newSalt?.(),
     deadlineMs: deadlineMs ?? started.deadline,
     forked: commandForkText(forked),
+    span: startSpan(host, body, id, { isRoot: true, link: started.trace }),
   };
 }

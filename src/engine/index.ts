@@ -47,6 +47,7 @@ export { createEngine, loadEngineCore } from "./create-engine.ts";
 export {
   checkDurability,
   checkOutbox,
+  checkTelemetry,
   DEFAULT_CONCURRENCY,
   DEFAULT_LEASE_MS,
   guardMode,

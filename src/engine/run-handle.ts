@@ -23,6 +23,7 @@ import {
   type RunRecord,
   type Store,
   type Redaction,
+  type Telemetry,
 } from "../kernel/index.ts";
 import type { SchedulerState } from "../graph/index.ts";
 import { readSharedAsWritten, type ExecutionHost, type Replay, type WorkflowBody } from "../workflow/index.ts";
@@ -84,6 +85,7 @@ export interface RunHandleHost {
   /** An engine on a store in memory, with the same definitions. */
   readonly openScratch: () => Promise<Scratch>;
   readonly newSalt: (() => string) | undefined;
+  readonly telemetry: Telemetry | undefined;
   checkOpen(): void;
   /** How often this process noticed that the database went back to an earlier state. */
   timesRolledBack(): number;

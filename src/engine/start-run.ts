@@ -7,12 +7,13 @@ import {
   forkOriginOf,
   parse,
   queueSlotOf,
+  traceContextOf,
   type Redaction,
   type RunRecord,
   type RunStartedData,
   type StartOutcome,
 } from "../kernel/index.ts";
-import { newRun } from "../process/index.ts";
+import { newRun, startSpan } from "../process/index.ts";
 import { entryData, type WorkflowBody } from "../workflow/index.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 import { sendAll, signalsOf } from "./run-messages.ts";
@@ -38,6 +39,8 @@ export async function startRun(
   const claim = isDelayed ? undefined : worker.claimEagerly(body);
   const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, "start");
   const { singleton } = beginning;
+  const trace = options.trace && traceContextOf(options.trace.parent, options.trace.state);
+  const span = startSpan(host, body, id, { parent: trace });
   const run = newRun(body, {
     id,
     input,
@@ -49,6 +52,8 @@ export async function startRun(
     payloadLimit: limits?.maxBytes,
     salt: newSalt?.(),
     deadlineMs,
+    trace,
+    span,
   });
   const outcome = await worker.submit({
     write: "start",

@@ -10,9 +10,10 @@
 
 import type { EpochMs } from "../base/index.ts";
 import type { NewMemo } from "./memo.ts";
+import type { Traced } from "./telemetry.ts";
 
 /** One execution of user code that has ended: its number, its worker, its start and its duration. */
-export interface ExecutionFacts {
+export interface ExecutionFacts extends Traced {
   /** attempts.X1 */
   readonly execution: number;
   /** The name of the worker. */

@@ -48,9 +48,10 @@ import type {
 import type { SentSettlement } from "./settlement.ts";
 import type { NewChunk } from "./stream.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
+import type { Traced } from "./telemetry.ts";
 
 /** A run to create. `started` is the data of its first entry, input included. */
-export interface NewRun {
+export interface NewRun extends Traced {
   readonly id: string;
   readonly definition: string;
   readonly kind: RunRecord["kind"];
@@ -117,7 +118,7 @@ export interface InboxRow extends Arrival {
 }
 
 /** A queue item: work that any worker may claim, or a timer. Its identity is the command, so a replay creates no second one. */
-export interface NewItem {
+export interface NewItem extends Traced {
   /** The command it serves, unique in the run. */
   readonly item: string;
   readonly kind: "task" | "timer" | "node";
@@ -153,7 +154,7 @@ export interface NewChild {
 }
 
 /** The commit of the holder of a run's turn. */
-export interface TurnWrite {
+export interface TurnWrite extends Traced {
   readonly write: "turn";
   readonly run: RunNumber;
   readonly token: string;
@@ -242,7 +243,7 @@ export interface ReturnItemWrite {
   readonly into?: { readonly name: string; readonly slot: QueueSlot };
 }
 /** Returns a turn, due immediately: its holder no longer trusts its memory of the run. */
-export interface ReturnTurnWrite {
+export interface ReturnTurnWrite extends Traced {
   readonly write: "return-turn";
   readonly run: RunNumber;
   readonly token: string;
@@ -276,7 +277,7 @@ export type MessageOutcome =
   | { readonly status: "duplicate"; readonly settled?: string };
 
 /** Stops a run that cannot continue. Of the turn, only the evidence is stored. */
-export interface StopWrite {
+export interface StopWrite extends Traced {
   readonly write: "stop";
   readonly run: RunNumber;
   readonly token: string;

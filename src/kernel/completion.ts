@@ -19,6 +19,7 @@ import type { Arrival, Claim, NewChild } from "./commit.ts";
 import type { EntryType } from "./journal.ts";
 import type { QueueSlot } from "./queue.ts";
 import type { EndedRunStatus, RunNumber, RunRecord } from "./run.ts";
+import type { Traced } from "./telemetry.ts";
 
 /** An entry whose `seq` the store assigns. */
 export interface NewEntry {
@@ -91,7 +92,7 @@ export interface SpreadPortion {
   readonly next: { readonly item: string; readonly node: NodeItem };
 }
 
-export interface CompleteWrite {
+export interface CompleteWrite extends Traced {
   readonly write: "complete";
   readonly run: RunNumber;
   readonly fence: NodeFence;

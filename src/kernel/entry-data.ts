@@ -8,6 +8,7 @@ import type { Delta } from "./checkpoint.ts";
 import type { StoredForkOrigin } from "./fork.ts";
 import type { Entry, EntryType } from "./journal.ts";
 import type { QueueSlot } from "./queue.ts";
+import type { SentTrace, TraceContext } from "./telemetry.ts";
 
 /** The fields of an entry by name, where the type of the entry is not known. */
 export type EntryFields = Readonly<Record<string, unknown>>;
@@ -26,6 +27,8 @@ export interface RunStartedData {
   readonly salt?: string;
   readonly seed?: bigint;
   readonly singleton?: string;
+  /** telemetry.T2 */
+  readonly trace?: TraceContext;
   readonly updates?: boolean;
 }
 
@@ -47,6 +50,7 @@ export interface TaskScheduledData {
   readonly shielded?: boolean;
   /** The epoch of the run the task belongs to; absent in the first. */
   readonly life?: number;
+  readonly trace?: SentTrace;
 }
 
 export interface ChildInitiatedData {
@@ -318,7 +322,12 @@ export interface EntryData {
   readonly StepCommitted: StepCommittedData;
   readonly StateSet: { readonly index: number; readonly key: string; readonly value: unknown };
   readonly StateCleared: { readonly index: number; readonly key?: string };
-  readonly MessageSent: { readonly index: number; readonly destination: string; readonly payload?: unknown };
+  readonly MessageSent: {
+    readonly index: number;
+    readonly destination: string;
+    readonly payload?: unknown;
+    readonly trace?: SentTrace;
+  };
   readonly PatchMarked: { readonly id: string };
   readonly InputChanged: InputChangedData;
   readonly CancelRequested: CancelData;

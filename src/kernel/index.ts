@@ -195,6 +195,20 @@ export {
   type VersionCount,
 } from "./generation.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";
+export {
+  sentContext,
+  spanIdOf,
+  traceContextOf,
+  withTrace,
+  type OpenSpan,
+  type SentTrace,
+  type SpanKind,
+  type SpanOutcome,
+  type SpanStart,
+  type Telemetry,
+  type TraceContext,
+  type Traced,
+} from "./telemetry.ts";
 export type { SchedulerMetrics } from "./scheduler.ts";
 export {
   CHAIN_START,

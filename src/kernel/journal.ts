@@ -18,6 +18,7 @@ import {
   type ErrorCode,
 } from "../base/index.ts";
 import type { NewMemo } from "./memo.ts";
+import type { Traced } from "./telemetry.ts";
 
 export type CommandType =
   | "Task"
@@ -85,7 +86,7 @@ export type EntryType =
   | "RunContinued";
 
 /** An entry as it is stored: `data` is the canonical text, byte for byte. */
-export interface Entry {
+export interface Entry extends Traced {
   readonly seq: number;
   readonly type: EntryType;
   /** The command it belongs to, such as `Task(3)`; empty: none. */

@@ -11,9 +11,10 @@
 import type { EpochMs } from "../base/index.ts";
 import type { RunNumber } from "./run.ts";
 import type { ClaimedEvent } from "./run-event.ts";
+import type { Traced } from "./telemetry.ts";
 
 /** A message to write; its entry is in the same commit. */
-export interface NewMessage {
+export interface NewMessage extends Traced {
   readonly seq: number;
   readonly destination: string;
 }
@@ -55,7 +56,7 @@ export interface MessageFence {
 }
 
 /** Removes a delivered message; the next one of its run becomes due. */
-export interface MessageDeliveredWrite extends MessageFence {
+export interface MessageDeliveredWrite extends MessageFence, Traced {
   readonly write: "message-delivered";
 }
 export type MessageDeliveredOutcome =
@@ -63,7 +64,7 @@ export type MessageDeliveredOutcome =
   { readonly status: "committed"; readonly more: boolean } | { readonly status: "lease_lost" };
 
 /** Returns a message, for another delivery. */
-export interface ReturnMessageWrite extends MessageFence {
+export interface ReturnMessageWrite extends MessageFence, Traced {
   readonly write: "return-message";
   readonly attempt: number;
   readonly availableAt: EpochMs;

@@ -1,3 +1,4 @@
-// reprise/opentelemetry: spans of workflows, steps, tasks and messages for the OpenTelemetry API.
+// reprise/opentelemetry: spans of workflows, steps, tasks and messages for the OpenTelemetry API. This is the only room that
+// imports the API, and no other room imports this one.
 
-export type { RepriseEvent } from "../kernel/index.ts";
+export { openTelemetry, type OpenTelemetryOptions } from "./open-telemetry.ts";

@@ -2,7 +2,8 @@
 // new runs and planned times, polling for changes, the log.
 
 export { executionHostOf, type ExecutionHostParts } from "./execution-host.ts";
-export { childRun, firstEntryOf, newRun, nextRun, type NewRunHost, type NewRunOptions } from "./new-run.ts";
+export { childRun, firstEntryOf, newRun, nextRun, startSpan, type NewRunHost, type NewRunOptions } from "./new-run.ts";
+export { endSpans } from "./end-spans.ts";
 export { LineLimiter } from "./line-limiter.ts";
 export { Poller } from "./poller.ts";
 export { ProcessLog, type LogLine } from "./process-log.ts";

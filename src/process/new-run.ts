@@ -1,5 +1,6 @@
 // NewRun: a run that a process is about to start, and its first entry.
 
+import type { EpochMs } from "../base/index.ts";
 import {
   CHAIN_START,
   chainAfter,
@@ -7,7 +8,12 @@ import {
   type Entry,
   type QueueSlot,
   type NewRun,
+  type OpenSpan,
   type RunRecord,
+  type SpanStart,
+  type Store,
+  type Telemetry,
+  type TraceContext,
 } from "../kernel/index.ts";
 import { CURRENT_FLAGS, entryData, type ChildRequest, type WorkflowBody } from "../workflow/index.ts";
 import { versionOf, type Registry } from "./registry.ts";
@@ -31,6 +37,10 @@ export interface NewRunOptions {
   readonly flags?: readonly number[] | undefined;
   /** Default: the definition's. */
   readonly deadlineMs?: number | undefined;
+  /** telemetry.T2 */
+  readonly trace?: TraceContext | undefined;
+  /** Of the start, which ends when the run exists. */
+  readonly span?: OpenSpan | undefined;
 }
 
 export type RunBody = Pick<WorkflowBody, "kind" | "name" | "version"> &
@@ -53,10 +63,12 @@ export function newRun(body: RunBody, options: NewRunOptions): NewRun {
     singleton,
     payloadLimit,
     salt,
+    trace: options.span?.trace ?? options.trace,
     updates,
   });
   const run = { id, definition: name, kind, version, priority, tags, started, runtime } as const;
-  return { ...run, ...(slot && { slot }), ...(deadlineMs !== undefined && { deadlineMs }) };
+  const { span } = options;
+  return { ...run, ...(slot && { slot }), ...(deadlineMs !== undefined && { deadlineMs }), ...(span && { span }) };
 }
 
 /** The entry a store writes when it starts the run. */
@@ -72,22 +84,40 @@ export interface NewRunHost {
   readonly runtime: string;
   readonly payloadLimit?: number | undefined;
   readonly newSalt?: (() => string) | undefined;
+  readonly telemetry?: Telemetry | undefined;
+  /** The clock of spans. */
+  readonly store: Pick<Store, "now">;
 }
 
-/** The run that a parent's child command starts. */
-export function childRun({ registry, runtime, payloadLimit, newSalt }: NewRunHost, ask: ChildRequest): NewRun {
+/** The span of a start that this process makes for the run with this id. */
+export function startSpan(
+  { telemetry, store }: Pick<NewRunHost, "telemetry" | "store">,
+  { name, version }: Pick<RunBody, "name" | "version">,
+  run: string,
+  from: Pick<SpanStart, "parent" | "link" | "isRoot" | "command">,
+): OpenSpan | undefined {
+  const now = (): EpochMs => store.now();
+  return telemetry?.begin({ kind: "start", name, definition: name, version, run, now, ...from });
+}
+
+/** The run that a parent's child command starts. `parent`: the trace of the parent's run. */
+export function childRun(host: NewRunHost, ask: ChildRequest, parent: TraceContext | undefined): NewRun {
+  const { registry, runtime, payloadLimit, newSalt } = host;
   const { childId: id, definition, input, slot, deadlineMs } = ask;
   const body = registry.getWorkflow(definition.name, versionOf(definition));
-  return newRun(body, { id, input, slot, deadlineMs, runtime, payloadLimit, salt: newSalt?.() });
+  const span = startSpan(host, body, id, { parent, isRoot: true, command: ask.command });
+  const trace = parent;
+  return newRun(body, { id, input, slot, deadlineMs, runtime, payloadLimit, salt: newSalt?.(), trace, span });
 }
 
-/** The run that `ctx.continueAsNew` starts. */
+/** The run that `ctx.continueAsNew` starts: its spans are in the trace of the generation before. */
 export function nextRun(
   { registry, runtime, payloadLimit, newSalt }: NewRunHost,
   definition: string,
   version: number,
   input: string | undefined,
+  trace: TraceContext | undefined,
 ): NewRun {
   const body = registry.getWorkflow(definition, version);
-  return newRun(body, { id: "", input, runtime, payloadLimit, salt: newSalt?.() });
+  return newRun(body, { id: "", input, runtime, payloadLimit, salt: newSalt?.(), trace });
 }

@@ -2,7 +2,7 @@
 
 import { decode, unreadableReason, type EpochMs } from "../base/index.ts";
 import { queueSlotOf, plannedRunId, scheduleTag, type NewRun, type ScheduleState } from "../kernel/index.ts";
-import { newRun, type NewRunHost } from "./new-run.ts";
+import { newRun, startSpan, type NewRunHost } from "./new-run.ts";
 
 /** Uses the newest version this process knows; without the definition, the version the schedule was made with. */
 export function scheduledRun(host: NewRunHost, schedule: ScheduleState, id: string): NewRun {
@@ -14,7 +14,8 @@ export function scheduledRun(host: NewRunHost, schedule: ScheduleState, id: stri
     registry.findWorkflow(definition) ??
     ({ kind: "workflow", name: definition, version, slotOptions: undefined } as const);
   const slot = body.slotOptions && queueSlotOf(body.slotOptions, input && decode(input), `workflow ${definition}`);
-  return newRun(body, { id, input, tags: [scheduleTag(name)], slot, runtime, payloadLimit, salt: newSalt?.() });
+  const span = startSpan(host, body, id, { isRoot: true });
+  return newRun(body, { id, input, tags: [scheduleTag(name)], slot, runtime, payloadLimit, salt: newSalt?.(), span });
 }
 
 export function plannedRun(host: NewRunHost, schedule: ScheduleState, at: EpochMs): NewRun {

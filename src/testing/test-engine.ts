@@ -19,6 +19,7 @@ import {
   AbortableGenerator,
   checkLogger,
   checkOutbox,
+  checkTelemetry,
   checkLimits,
   DEFAULT_CONCURRENCY,
   guardMode,
@@ -112,6 +113,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     queues: settings.queues,
     labels: Labels.of(settings.labels ?? "any"),
     outbox: checkOutbox(options.outbox),
+    telemetry: checkTelemetry(options.telemetry),
     retention: options.retention === undefined ? undefined : checkRetention(options.retention, "createTestEngine"),
     leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
   };

@@ -15,7 +15,17 @@ import {
   type checkOutbox,
   type EngineCore,
 } from "../engine/index.ts";
-import type { AnyTask, Definition, Labels, Logger, Queue, Redaction, RetentionMs, Store } from "../kernel/index.ts";
+import type {
+  AnyTask,
+  Definition,
+  Labels,
+  Logger,
+  Queue,
+  Redaction,
+  RetentionMs,
+  Store,
+  Telemetry,
+} from "../kernel/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import { createCrashableStore, type WriteInterceptor, type CrashableStore } from "./crashable-store.ts";
 import { operationStubs, withStubs, type Stub } from "./stub.ts";
@@ -40,6 +50,7 @@ export interface TestWorld {
   readonly leaseMs: number;
   readonly guard: GuardMode;
   readonly outbox: ReturnType<typeof checkOutbox>;
+  readonly telemetry?: Telemetry | undefined;
   readonly retention: RetentionMs | undefined;
 }
 
@@ -71,6 +82,7 @@ export class TestProcess {
       leaseMs,
       guard,
       outbox,
+      telemetry,
     } = world;
     const registry = registryOf(withStubs(definitions, stubs));
     const crashable = createCrashableStore(store, time.timers, intercept);
@@ -102,6 +114,7 @@ export class TestProcess {
       polls: false,
       determinism: "strict",
       outbox,
+      telemetry,
       retention: world.retention,
       stubOperation: operationStubs(stubs),
     });

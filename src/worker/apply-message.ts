@@ -1,7 +1,13 @@
 // Applies inbox messages: appends each to the journal, and closes the waits that it settles.
 
 import type { EpochMs } from "../base/index.ts";
-import { decodeData, type EntryType } from "../kernel/index.ts";
+import {
+  decodeData,
+  isDeliveredMessage,
+  type DeliveredMessage,
+  type Delivery,
+  type EntryType,
+} from "../kernel/index.ts";
 import { entryData, type Execution, type Wait } from "../workflow/index.ts";
 import type { EndedExecution, JournalWriter } from "./journal-writer.ts";
 
@@ -21,6 +27,10 @@ export function applyPort(
   closePromises(journal, execution, waits);
   // Nodes that run again and have not requested it yet will find it settled.
   for (const command of execution.commands.waitersOf(port, Number.POSITIVE_INFINITY)) journal.closePromise(command);
+}
+
+export function isDelivered(delivery: Delivery): delivery is Extract<Delivery, DeliveredMessage> {
+  return isDeliveredMessage(delivery.type);
 }
 
 /** open-promise.P1. These waits are over. */

@@ -1,7 +1,7 @@
 // Attempt: one call of user code, with a timeout and an abort signal.
 
 import { readableThrown, isThenable, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
-import { emit, isObserved, type Logger, stepPath } from "../kernel/index.ts";
+import { emit, isObserved, type Logger, type OpenSpan, stepPath } from "../kernel/index.ts";
 import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
 import type { StepExecution } from "./stream-resets.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
@@ -26,6 +26,8 @@ export interface AttemptOptions {
   readonly logger: (runId: string, step: string) => Required<Logger>;
   /** For a node of a graph: counts running nodes, and stops its timeout while the node waits. */
   readonly node?: { readonly slots: ExecutionSlots; now(): EpochMs } | undefined;
+  /** Undefined without telemetry. */
+  readonly span?: OpenSpan | undefined;
   /** Receives an operation's chunks; tasks have no streams. */
   readonly streams?: { emit(stream: string, chunk: unknown, from: StepExecution): void };
 }
@@ -151,7 +153,7 @@ export class Attempt implements OperationContext {
 
   /** Calls synchronously, and settles synchronously when `call` returns no promise. `recalls`: `call` may not call the function. */
   start(call: () => unknown, handlers: AttemptHandlers, recalls = false): void {
-    const { name, timeoutMs } = this.#options;
+    const { name, timeoutMs, span } = this.#options;
     if (!recalls) this.announce();
     this.#handlers = handlers;
     this.#options.node?.slots.acquire();
@@ -159,7 +161,7 @@ export class Attempt implements OperationContext {
     let result: unknown;
     let later: boolean;
     try {
-      result = callInStep(name, call);
+      result = callInStep(name, span === undefined ? call : () => span.call(call));
       // May run user code: a getter or a proxy.
       later = isThenable(result);
     } catch (error) {
@@ -183,11 +185,13 @@ export class Attempt implements OperationContext {
   }
 
   #complete(value: unknown): void {
-    if (this.#settle()) this.#handlers?.completed(value);
+    if (!this.#settle()) return;
+    this.#options.span?.finish();
+    this.#handlers?.completed(value);
   }
 
   #fail(error: unknown): void {
-    if (this.#settle()) this.#handlers?.failed(readableThrown(error));
+    if (this.#settle()) this.#failed(readableThrown(error));
   }
 
   /** True for the first call. */
@@ -211,7 +215,12 @@ export class Attempt implements OperationContext {
       );
       if (!this.#settle()) return;
       this.#abortFunction(error);
-      this.#handlers?.failed(error);
+      this.#failed(error);
     });
+  }
+
+  #failed(error: unknown): void {
+    this.#options.span?.finish({ error });
+    this.#handlers?.failed(error);
   }
 }

@@ -1,7 +1,7 @@
 // Creates the child run that a node of a flow waits for.
 
 import { digest, encode, RepriseError } from "../base/index.ts";
-import type { NewChild } from "../kernel/index.ts";
+import type { NewChild, TraceContext } from "../kernel/index.ts";
 import { entryData, type ChildRequest } from "../workflow/index.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 import type { StartedChild } from "./run-flow-node.ts";
@@ -16,6 +16,7 @@ export function newFlowChild(
   { definition, input }: StartedChild,
   id: string,
   command: string,
+  trace: TraceContext | undefined,
 ): { readonly data: string; readonly child: NewChild } {
   const accepted = registry.acceptChild(definition, input);
   if (accepted === undefined)
@@ -46,7 +47,10 @@ export function newFlowChild(
   };
   const claim = host.claimChild(request);
   const taken = { type: "ChildWorkflowFailed", target: command, data: entryData.childIdTakenData(id) } as const;
-  return { data, child: { run: host.newChild(request), command, detached: false, taken, ...(claim && { claim }) } };
+  return {
+    data,
+    child: { run: host.newChild(request, trace), command, detached: false, taken, ...(claim && { claim }) },
+  };
 }
 
 /** A replay compares it, without the schema of the callee. Undefined if only the schema makes the input data. */

@@ -25,6 +25,8 @@ import {
   type RunNumber,
   type RunRecord,
   type Store,
+  type Telemetry,
+  type TraceContext,
 } from "../kernel/index.ts";
 import {
   planCompletion,
@@ -43,7 +45,7 @@ import type { LogLevel } from "../workflow/index.ts";
 import type { PersistentWrite } from "./released-claims.ts";
 import type { Claimer } from "./claimer.ts";
 import { effectNotRecorded, FlowAnswers } from "./flow-answers.ts";
-import { readFlowStart, type FlowStart } from "./flow-start.ts";
+import { endSpan, nodeSpan, readFlowStart, traceOf, type FlowStart } from "./flow-start.ts";
 import { fenceOf, inputOf, inputsOf, valueOf, type NodeArguments } from "./node-arguments.ts";
 import { NodeInputs } from "./node-inputs.ts";
 import { claimedNode, PlannedClaims } from "./planned-claims.ts";
@@ -58,6 +60,7 @@ import type { TaskPool } from "./task-pool.ts";
 
 export interface FlowRunnerHost {
   readonly store: Store;
+  readonly telemetry?: Telemetry | undefined;
   readonly timers: Timers;
   readonly registry: Registry;
   readonly pump: Pump;
@@ -71,7 +74,7 @@ export interface FlowRunnerHost {
   /** A lease for this worker; undefined while it may not claim. */
   newClaim(): Claim | undefined;
   /** `data`: of the entry that records the child. Throws when the child's input is invalid. */
-  newChild(child: StartedChild, id: string, command: string): { readonly data: string; readonly child: NewChild };
+  newChild(child: StartedChild, ...at: ChildPlace): { readonly data: string; readonly child: NewChild };
   adoptChildren(requested: readonly NewChild[], started: readonly RunRecord[]): void;
   onArrival(run: RunNumber): void;
   /** False while the worker drains. */
@@ -85,6 +88,8 @@ export interface FlowRunnerHost {
   log(level: LogLevel, message: string, data: Readonly<Record<string, unknown>>): void;
   report(error: unknown): void;
 }
+
+type ChildPlace = readonly [id: string, command: string, trace: TraceContext | undefined];
 
 export interface FlowRun extends FlowStart {
   readonly record: RunRecord;
@@ -312,9 +317,9 @@ export class FlowRunner {
   }
 
   #runNode(run: FlowRun, ref: NodeRef, item: ClaimedItem, given: NodeArguments): void {
-    const { tasks } = this.#host;
-    tasks.startNode(item, (host: TaskHost) =>
+    this.#host.tasks.startNode(item, (host: TaskHost) =>
       runFlowNode(host, run.body, ref, item, given, {
+        span: () => nodeSpan(this.#host, run, ref.head.region.head.id, item),
         ended: (outcome) => this.#ended(run, ref, item, outcome),
         child: (child) => this.#startChild(run, ref, item, child),
         queued: (slot) => this.#moveToQueue(run, ref, item, slot),
@@ -355,7 +360,7 @@ export class FlowRunner {
   #startChildAs(id: string, run: FlowRun, ref: NodeRef, item: ClaimedItem, child: StartedChild): void {
     let started: { readonly data: string; readonly child: NewChild };
     try {
-      started = this.#host.newChild(child, id, item.item);
+      started = this.#host.newChild(child, id, item.item, traceOf(run));
     } catch (error) {
       // The deployment is wrong, so the run is stopped instead of failed.
       if (error instanceof RepriseError && error.code === "UNKNOWN_DEFINITION")
@@ -388,7 +393,9 @@ export class FlowRunner {
   }
 
   #commit(run: FlowRun, fence: NodeFence, plan: CompletionPlan, claims: PlannedClaims): void {
-    const write: CompleteWrite = { write: "complete", run: run.record.run, fence, ...plan, runtime: run.runtime };
+    const { record, runtime } = run;
+    const span = endSpan(this.#host, run, plan.then);
+    const write: CompleteWrite = { write: "complete", run: record.run, fence, ...plan, runtime, span };
     this.#host.pump.submit(write).then(
       (outcome) => this.#committed(run, write, outcome, claims),
       (error: unknown) => {

@@ -1,12 +1,68 @@
 // FlowStart: how the journal of a flow begins.
 
-import type { RunNumber, Store } from "../kernel/index.ts";
+import {
+  decodeData,
+  type ClaimedItem,
+  type OpenSpan,
+  type RunNumber,
+  type RunRecord,
+  type SpanKind,
+  type SpanStart,
+  type Store,
+  type Telemetry,
+  type TraceContext,
+} from "../kernel/index.ts";
 
 export interface FlowStart {
   /** The data of the first entry, once it was read. */
   started: string | undefined;
   /** The head of the journal before the first turn: 1, and one more for each migration of the run before that turn. */
   firstHead: number;
+  /** telemetry.T2. Undefined: not decoded yet. */
+  trace?: TraceContext | null;
+}
+
+/** telemetry.T2. Undefined if the run has none, or its first entry was not read. */
+export function traceOf(run: FlowStart): TraceContext | undefined {
+  if (run.trace === undefined && run.started !== undefined)
+    run.trace = decodeData("RunStarted", run.started).trace ?? null;
+  return run.trace ?? undefined;
+}
+
+function flowSpan(
+  { telemetry, store }: { readonly telemetry?: Telemetry | undefined; readonly store: Store },
+  flow: FlowStart & { readonly record: RunRecord },
+  kind: SpanKind,
+  name: string,
+  what: Partial<SpanStart>,
+): OpenSpan | undefined {
+  if (telemetry === undefined) return undefined;
+  const { id: run, definition, version, generation } = flow.record;
+  const parent = traceOf(flow);
+  return telemetry.begin({ kind, name, run, definition, version, generation, parent, now: () => store.now(), ...what });
+}
+
+/** Of an execution of the node's function. */
+export function nodeSpan(
+  host: { readonly telemetry?: Telemetry | undefined; readonly store: Store },
+  flow: FlowStart & { readonly record: RunRecord },
+  name: string,
+  { item: command, attempt, execution, slot }: ClaimedItem,
+): OpenSpan | undefined {
+  return flowSpan(host, flow, "node", name, { command, attempt: attempt + 1, execution, queue: slot?.queue });
+}
+
+/** A flow holds no turn while its nodes run: one span of its work, from its start to its end. */
+export function endSpan(
+  host: { readonly telemetry?: Telemetry | undefined; readonly store: Store },
+  flow: FlowStart & { readonly record: RunRecord },
+  then: string,
+): OpenSpan | undefined {
+  if (then === "continue") return undefined;
+  const { definition, createdAt: startedAt } = flow.record;
+  const span = flowSpan(host, flow, "invoke", definition, { startedAt });
+  span?.finish({ status: then });
+  return span;
 }
 
 export async function readFlowStart(store: Store, run: RunNumber): Promise<FlowStart> {

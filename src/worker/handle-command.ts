@@ -1,7 +1,14 @@
 // Handles the commands of workflow code: each becomes entries and work of the next commit. Operations are handled elsewhere
 // (run-operation.ts), because they have no entry before they end.
 
-import { snapshotText, type Arrival, type DeliveredMessage } from "../kernel/index.ts";
+import {
+  snapshotText,
+  spanIdOf,
+  withTrace,
+  type Arrival,
+  type DeliveredMessage,
+  type OpenSpan,
+} from "../kernel/index.ts";
 import {
   entryData,
   type CommandRequest,
@@ -97,14 +104,26 @@ export function handleCommand(
 }
 
 function addMessage(journal: JournalWriter, command: string, destination: string, data: string): void {
-  const { seq } = journal.append("MessageSent", command, data);
-  journal.pending.outgoing = appended(journal.pending.outgoing, { seq, destination });
+  const span = journal.begin("send", destination, { command });
+  const { seq } = journal.append("MessageSent", command, sent(journal, data, span));
+  journal.pending.outgoing = appended(
+    journal.pending.outgoing,
+    span ? { seq, destination, span } : { seq, destination },
+  );
 }
 
 /** Adds the messages of a node to the commit of its result; `index` is the node's. */
 export function addMessages(journal: JournalWriter, index: number, messages: readonly SentNodeMessage[]): void {
   for (const { command, destination, payload } of messages)
     addMessage(journal, command, destination, entryData.messageSentData(index, destination, payload));
+}
+
+/** The data of what a span sends: its receiver links to it. */
+function sent({ trace }: JournalWriter, data: string, span: OpenSpan | undefined): string {
+  if (span === undefined) return data;
+  span.finish();
+  const { parent, state } = trace ?? span.trace;
+  return withTrace(data, { parent, span: spanIdOf(span.trace), ...(state !== undefined && { state }) });
 }
 
 function addStep(
@@ -120,15 +139,15 @@ function addStep(
   pending.checkpoints = appended(pending.checkpoints, { step, seq, chain, key, label, state });
 }
 
-function addTask(
-  journal: JournalWriter,
-  host: HotRunHost,
-  { command, data, task, priority, slot }: TaskRequest,
-): number {
+function addTask(journal: JournalWriter, host: HotRunHost, request: TaskRequest): number {
+  const { command, task, priority, slot } = request;
   const { record, pending } = journal;
+  const span = journal.begin("send", slot?.queue ?? task.name, { command, queue: slot?.queue });
+  const data = sent(journal, request.data, span);
   const { seq } = journal.append("TaskScheduled", command, data);
   const claim = host.claimTask(task.name, slot);
-  const item = { item: command, kind: "task", name: task.name, priority, seq } as const;
+  const plain = { item: command, kind: "task", name: task.name, priority, seq } as const;
+  const item = span === undefined ? plain : { ...plain, span };
   if (claim === undefined) {
     pending.items = appended(pending.items, slot === undefined ? item : { ...item, slot });
     return 0;
@@ -163,7 +182,7 @@ function addChild(journal: JournalWriter, host: HotRunHost, request: ChildReques
   };
   const claim = host.claimChild(request);
   pending.children = appended(pending.children, {
-    run: host.newChild(request),
+    run: host.newChild(request, journal.trace),
     command: request.command,
     detached: request.detached,
     ...(claim && { claim }),

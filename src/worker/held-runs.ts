@@ -419,7 +419,8 @@ export class HeldRuns {
   #releaseParked(run: HotRun): void {
     const { token, record } = run;
     this.#forget(run);
-    if (token !== undefined) this.#host.persist({ write: "return-turn", run: record.run, token });
+    const span = run.journal.takeStretch("released");
+    if (token !== undefined) this.#host.persist({ write: "return-turn", run: record.run, token, span });
     this.#host.onUnheld(record);
   }
 

@@ -1,9 +1,10 @@
 // HotRunHost: what a run in memory needs from the worker that holds it.
 
 import type { EpochMs, Timers } from "../base/index.ts";
-import type { QueueSlot, NewChild, NextGeneration, RunRecord } from "../kernel/index.ts";
+import type { QueueSlot, NewChild, NextGeneration, RunRecord, Telemetry, TraceContext } from "../kernel/index.ts";
 import type { ChildRequest, OperationRequest, PauseEvidence } from "../workflow/index.ts";
 import type { HotRun } from "./hot-run.ts";
+import type { JournalWriter } from "./journal-writer.ts";
 import type { JournalLimitHost } from "./journal-limit.ts";
 import type { Continued } from "./run-end.ts";
 
@@ -12,6 +13,7 @@ export interface HotRunHost extends JournalLimitHost {
   readonly workerName: string;
   /** The text of this process (runtimes.M2). */
   readonly runtime: string;
+  readonly telemetry?: Telemetry | undefined;
   /** A lease when this worker runs the task itself once the commit is durable. */
   claimTask(name: string, slot: QueueSlot | undefined): { readonly worker: number; readonly token: string } | undefined;
   /** Undoes `claimTask`: the task will not run. */
@@ -19,8 +21,9 @@ export interface HotRunHost extends JournalLimitHost {
   /** Aborts the run's tasks that run here; returns how many of them the run had claimed eagerly. */
   abandonTasks(run: HotRun, isKept: (item: string) => boolean): number;
   claimChild(request: ChildRequest): { readonly worker: number; readonly token: string } | undefined;
-  newChild(request: ChildRequest): NewChild["run"];
-  newGeneration(record: RunRecord, outcome: Continued): Omit<NextGeneration, "carried">;
+  /** `trace`: of the parent. */
+  newChild(request: ChildRequest, trace: TraceContext | undefined): NewChild["run"];
+  newGeneration(journal: JournalWriter, outcome: Continued): Omit<NextGeneration, "carried">;
   runOperation(run: HotRun, request: OperationRequest): void;
   readonly timers: Timers;
   /** command-matcher.D5. A replay passed another input to this command than the journal recorded. */

@@ -11,7 +11,6 @@ import { CancelledError, Fifo, invariant, type EpochMs } from "../base/index.ts"
 import {
   decodeData,
   isCancel,
-  isDeliveredMessage,
   type Arrival,
   type ClaimedItem,
   type Delivery,
@@ -45,6 +44,7 @@ import {
   closePromises,
   dropWaits,
   isAwaitedReply,
+  isDelivered,
 } from "./apply-message.ts";
 import { appended, PendingCommit, EMPTY } from "./pending-commit.ts";
 import { JournalWriter, type EndedExecution } from "./journal-writer.ts";
@@ -63,7 +63,7 @@ export class HotRun {
   readonly execution: Execution;
   readonly #host: HotRunHost;
   #token: string | undefined;
-  readonly #journal: JournalWriter;
+  readonly journal: JournalWriter;
   #read: number;
   #readCommitted: number;
   #inFlight: PendingCommit | undefined;
@@ -92,11 +92,11 @@ export class HotRun {
     this.execution = execution;
     this.#host = host;
     this.#token = token;
-    this.#journal = new JournalWriter(record, host);
-    this.#journal.checkpointSeq = execution.checkpointSeq;
+    this.journal = new JournalWriter(record, host, execution.started.data.trace);
+    this.journal.checkpointSeq = execution.checkpointSeq;
     if (execution.nodes !== undefined) this.nodes = new GraphNodes(this, host, this.#operations);
     if (execution.answers !== undefined)
-      this.#known = new KnownAnswers(execution, execution.answers, this.#journal, this.#operations);
+      this.#known = new KnownAnswers(execution, execution.answers, this.journal, this.#operations);
     this.#read = read;
     this.#readCommitted = read;
   }
@@ -105,11 +105,11 @@ export class HotRun {
     return this.#token;
   }
   get head(): number {
-    return this.#journal.head;
+    return this.journal.head;
   }
   /** Whether the journal in memory ends where the row says. */
   matches(read: RunRecord): boolean {
-    return this.#journal.matches(read);
+    return this.journal.matches(read);
   }
   get read(): number {
     return this.#read;
@@ -126,7 +126,7 @@ export class HotRun {
   }
   /** The size of the pending commit, in entries. */
   get pendingWeight(): number {
-    return this.#journal.pending.weight;
+    return this.journal.pending.weight;
   }
 
   /** Holds a cached run again, under a new token; the caller has checked that the journal has not moved. */
@@ -136,6 +136,7 @@ export class HotRun {
     this.#read = read;
     this.#readCommitted = read;
     this.#releasing = false;
+    this.journal.beginStretch();
     this.nodes?.onHeld();
   }
 
@@ -146,7 +147,7 @@ export class HotRun {
     this.#token = undefined;
     this.#operations.abandon(reason, nothing);
     // Tasks claimed eagerly in a commit that did not happen: their slots are free again.
-    for (const pending of [this.#inFlight, this.#journal.pending]) {
+    for (const pending of [this.#inFlight, this.journal.pending]) {
       for (const _ of pending?.localItems ?? EMPTY) this.#host.releaseTaskSlot();
       if (pending !== undefined) pending.localItems = EMPTY;
     }
@@ -170,21 +171,21 @@ export class HotRun {
   /** Appends what has arrived for the run. */
   receive({ type, target, data, ran }: Arrival): void {
     if (type === "PromiseResolved" || type === "PromiseRejected") this.#applyPort(type, target, data);
-    else if (type === "SignalReceived") applySignal(this.#journal, this.execution, target, data);
-    else if (type === "UpdateRequested") applyUpdate(this.#journal, this.execution, target, data);
+    else if (type === "SignalReceived") applySignal(this.journal, this.execution, target, data);
+    else if (type === "UpdateRequested") applyUpdate(this.journal, this.execution, target, data);
     else if (isCancel(type)) this.#applyCancel(type, data);
     else if (isAwaitedReply(this.execution, target, data))
-      appendTerminal(this.#journal, this.execution, type, target, data, decodeData(type, data), ran);
+      appendTerminal(this.journal, this.execution, type, target, data, decodeData(type, data), ran);
   }
 
   #applyPort(type: EntryType, port: string, data: string): void {
     if (this.execution.promisePorts.find(port) !== undefined || this.#closingPorts?.has(port)) return;
     (this.#closingPorts ??= new Set()).add(port);
-    applyPort(this.#journal, this.execution, type, port, data);
+    applyPort(this.journal, this.execution, type, port, data);
   }
 
   #applyCancel(type: EntryType, data: string): void {
-    const waits = announceCancel(this.#journal, this.execution, type, data);
+    const waits = announceCancel(this.journal, this.execution, type, data);
     if (waits === undefined) return;
     const cancel = type === "CancelRequested" ? data : entryData.cancelRequestedData(PARENT_DEADLINE_PASSED);
     this.#cancelWaits(waits, cancel, (command) => this.execution.waits.survivesCancel(command));
@@ -192,14 +193,14 @@ export class HotRun {
 
   /** Drops the items of these waits, cancels their children and aborts their functions. */
   #cancelWaits(waits: readonly Wait[], cancel: string, isKept: (command: string) => boolean): void {
-    dropWaits(this.#journal, this.execution, waits, cancel);
+    dropWaits(this.journal, this.execution, waits, cancel);
     this.#operations.abandon(() => new CancelledError(), isKept);
     this.#abandonTasks(isKept);
   }
 
   /** Aborts the tasks that run on this worker, and does not start those it is about to claim. */
   #abandonTasks(isKept: (command: string) => boolean): void {
-    const { pending } = this.#journal;
+    const { pending } = this.journal;
     const unclaimed = pending.localItems.filter(({ item }) => !isKept(item));
     for (const _ of unclaimed) this.#host.releaseTaskSlot();
     if (unclaimed.length > 0) pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
@@ -212,10 +213,10 @@ export class HotRun {
     const { token, slot } = item;
     const { type, target, data, ran } = arrival;
     const fence = slot === undefined ? { item: item.item, token } : { item: item.item, token, slot };
-    this.#journal.pending.finished = appended(this.#journal.pending.finished, fence);
-    this.#journal.pending.arrivals = appended(this.#journal.pending.arrivals, arrival);
+    this.journal.pending.finished = appended(this.journal.pending.finished, fence);
+    this.journal.pending.arrivals = appended(this.journal.pending.arrivals, arrival);
     if (this.execution.isOpen(item.item))
-      appendTerminal(this.#journal, this.execution, type, target, data, decodeData(type, data), ran);
+      appendTerminal(this.journal, this.execution, type, target, data, decodeData(type, data), ran);
     this.#host.markDirty(this);
   }
 
@@ -231,7 +232,7 @@ export class HotRun {
     if (!this.acceptsResults || !this.#operations.has(command)) return false;
     if (this.#paused) this.#operations.park({ ...request, attempt: attempt.storedAttempt, dueAt: undefined });
     else this.#operations.start(command, attempt);
-    if (!this.#paused && resetStreams(this.#journal, this.execution, request, attempt)) this.#host.markDirty(this);
+    if (!this.#paused && resetStreams(this.journal, this.execution, request, attempt)) this.#host.markDirty(this);
     return !this.#paused;
   }
 
@@ -276,12 +277,12 @@ export class HotRun {
     if (request.isNode === true) {
       // The node's pending commands go first.
       this.#handleCommands();
-      this.nodes?.onEnded(this.#journal, request, type === "NodeCompleted");
-      closePromises(this.#journal, this.execution, this.execution.abandoned);
+      this.nodes?.onEnded(this.journal, request, type === "NodeCompleted");
+      closePromises(this.journal, this.execution, this.execution.abandoned);
     }
     let at = this.execution.time;
     if (this.execution.isOpen(command))
-      at = appendTerminal(this.#journal, this.execution, type, command, text, data, ran);
+      at = appendTerminal(this.journal, this.execution, type, command, text, data, ran);
     if (type === "NodeCompleted") this.execution.nodes?.onCompleted?.(command, at);
     this.#host.markDirty(this);
   }
@@ -299,7 +300,7 @@ export class HotRun {
   endIdleNode(command: string, text: string): void {
     this.#operations.end(command);
     if (this.execution.isOpen(command))
-      appendTerminal(this.#journal, this.execution, "NodeFailed", command, text, decodeData("NodeFailed", text));
+      appendTerminal(this.journal, this.execution, "NodeFailed", command, text, decodeData("NodeFailed", text));
   }
 
   /** User SQL that is committed together with its entry. */
@@ -327,8 +328,8 @@ export class HotRun {
     if (isNode === true) this.execution.nodes?.[isOpen ? "retried" : "end"](command);
     if (!isOpen) return undefined;
     this.#operations.wait(command);
-    if (isNode === true) closePromises(this.#journal, this.execution, this.execution.abandoned);
-    const { at } = this.#journal.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, ran);
+    if (isNode === true) closePromises(this.journal, this.execution, this.execution.abandoned);
+    const { at } = this.journal.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, ran);
     if (isNode === true) this.execution.nodes?.repeatAt(command, at + delayMs);
     this.#host.markDirty(this);
     return at + delayMs;
@@ -338,7 +339,7 @@ export class HotRun {
   emit(stream: string, chunk: unknown, from: StepExecution): void {
     const data = encodeChunk(this.execution, stream, chunk);
     if (this.defer(() => this.emit(stream, chunk, from)) || !this.acceptsResults) return;
-    this.#journal.emit({ stream, number: undefined, data, ...chunkSource(this.record, from) });
+    this.journal.emit({ stream, number: undefined, data, ...chunkSource(this.record, from) });
     this.#host.markDirty(this);
   }
 
@@ -350,7 +351,7 @@ export class HotRun {
 
   /** The code has received every journaled completion. */
   get isCurrent(): boolean {
-    const { length } = this.#journal.pending.deliveries;
+    const { length } = this.journal.pending.deliveries;
     return !this.#discarded && !this.hasDeliverable && length === 0 && (this.#inFlight?.deliveries.length ?? 0) === 0;
   }
 
@@ -369,7 +370,7 @@ export class HotRun {
   afterDrain(): void {
     if (!this.acceptsResults || this.execution.stop !== undefined) return;
     this.#handleCommands();
-    if (this.head >= this.#host.checkFrom) warnIfLong(this.#host, this.#journal);
+    if (this.head >= this.#host.checkFrom) warnIfLong(this.#host, this.journal);
     if (this.execution.stop !== undefined) return;
     if (this.execution.abandoned.length > 0) this.#cancelAbandonedWaits();
     if (this.execution.outcome === undefined) this.#known?.giveNext(this);
@@ -383,7 +384,7 @@ export class HotRun {
   #handleCommands(): void {
     // A node's code starts synchronously and may issue commands.
     while (this.execution.requests.length > 0) {
-      if (this.head >= this.#host.checkFrom && isTooLong(this.#host, this.execution, this.#journal)) return;
+      if (this.head >= this.#host.checkFrom && isTooLong(this.#host, this.execution, this.journal)) return;
       for (const request of this.execution.requests.splice(0)) this.#handleCommand(request);
     }
   }
@@ -393,7 +394,7 @@ export class HotRun {
     if (request.kind === "stop-nodes" || request.kind === "limit-wait") return this.nodes?.handleCommand(request);
     if (request.kind !== "operation") {
       const known = { delivered: this.#deliveredMessages, settledPorts: this.#closingPorts };
-      this.#localTasks += handleCommand(this.#journal, this.#host, request, known);
+      this.#localTasks += handleCommand(this.journal, this.#host, request, known);
       // command-task.K2
       if (request.kind === "cancel-task" && request.type === "TaskCancelled")
         this.#abandonTasks((item) => item !== request.command);
@@ -407,7 +408,7 @@ export class HotRun {
 
   /** checkpoint.C4 */
   readonly #deliveredMessages = (): readonly DeliveredMessage[] => {
-    const coming = [this.#deliverable.all(), this.#inFlight?.deliveries ?? EMPTY, this.#journal.pending.deliveries];
+    const coming = [this.#deliverable.all(), this.#inFlight?.deliveries ?? EMPTY, this.journal.pending.deliveries];
     return [...this.execution.promisePorts.all(), ...coming.flat().filter(isDelivered)];
   };
 
@@ -422,12 +423,12 @@ export class HotRun {
   #end(): void {
     const { outcome } = this.execution;
     if (outcome?.status === "continued") {
-      const { deliveries } = this.#journal.pending;
+      const { deliveries } = this.journal.pending;
       const late = [...this.#deliverable.all(), ...(this.#inFlight?.deliveries ?? []), ...deliveries];
-      this.#next = nextGeneration(this.execution, outcome, late, (one) => this.#host.newGeneration(this.record, one));
-      if (this.#next !== undefined) abortUpdates(this.#journal, this.execution);
+      this.#next = nextGeneration(this.execution, outcome, late, (one) => this.#host.newGeneration(this.journal, one));
+      if (this.#next !== undefined) abortUpdates(this.journal, this.execution);
     }
-    this.#ended = appendEnd(this.#journal, this.execution);
+    this.#ended = appendEnd(this.journal, this.execution);
     this.#operations.abandon(() => new CancelledError("The run has ended."), nothing);
   }
 
@@ -441,22 +442,22 @@ export class HotRun {
       (this.#operations.size === 0 || this.#operations.areSuspended) &&
       this.#localTasks === 0 &&
       !this.execution.waits.hasNext &&
-      this.#deliverable.length + this.#journal.pending.deliveries.length === 0
+      this.#deliverable.length + this.journal.pending.deliveries.length === 0
     );
   }
 
   /** hot-run.H3. Undefined when there is nothing to commit, or a commit is in flight. */
   takeWrite(): TurnWrite | undefined {
     if (this.#discarded || this.#token === undefined || this.#inFlight !== undefined) return undefined;
-    const { pending } = this.#journal;
+    const { pending } = this.journal;
     const then = this.#ended ?? (this.#isIdle && !this.#paused ? "release" : "hold");
     if (then === "hold" && !this.#isPausedIdle && pending.isEmpty && this.#read === this.#readCommitted)
       return undefined;
     invariant(this.#localTasks >= 0, "a run has no fewer than 0 eagerly claimed tasks");
-    this.#inFlight = this.#journal.takePending();
+    this.#inFlight = this.journal.takePending();
     this.#readCommitted = this.#read;
     this.#releasing = then !== "hold";
-    const write = this.#journal.writeOf(pending, this.#token, this.#read, then);
+    const write = this.journal.writeOf(pending, this.#token, this.#read, then);
     return this.#ended === undefined ? write : { ...write, ...endFields(this.execution, this.#next) };
   }
 
@@ -466,7 +467,7 @@ export class HotRun {
     readonly children: readonly NewChild[];
     readonly released: boolean;
   } {
-    const pending = this.#inFlight ?? new PendingCommit(this.#journal.chain);
+    const pending = this.#inFlight ?? new PendingCommit(this.journal.chain);
     this.#inFlight = undefined;
     const released = this.#releasing;
     if (released) this.#token = undefined;
@@ -488,12 +489,8 @@ export class HotRun {
 
   /** Results of items whose commit was rejected, to be submitted separately. */
   uncommittedResults(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
-    return [...(this.#inFlight?.results() ?? EMPTY), ...this.#journal.pending.results()];
+    return [...(this.#inFlight?.results() ?? EMPTY), ...this.journal.pending.results()];
   }
 }
 
 const nothing = (): boolean => false;
-
-function isDelivered(delivery: Delivery): delivery is Extract<Delivery, DeliveredMessage> {
-  return isDeliveredMessage(delivery.type);
-}

@@ -12,7 +12,12 @@ import {
   type ExecutionFacts,
   type NewChunk,
   type NewPromise,
+  type OpenSpan,
   type RunRecord,
+  type SpanKind,
+  type SpanStart,
+  type Telemetry,
+  type TraceContext,
   type TurnWrite,
 } from "../kernel/index.ts";
 import { appended, EMPTY, PendingCommit } from "./pending-commit.ts";
@@ -22,6 +27,7 @@ export interface JournalHost {
   readonly workerName: string;
   /** The text of this process. */
   readonly runtime: string;
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /** The execution of user code that an entry ends. */
@@ -41,9 +47,14 @@ export class JournalWriter {
   /** The time of the next entries; undefined: now. A recorded answer keeps the time of its origin (fork.F6). */
   at: EpochMs | undefined;
 
+  /** telemetry.T2 */
+  readonly trace: TraceContext | undefined;
+  /** The span of the work since the turn was claimed; it ends when the turn is released, or with the run. */
+  #stretch: OpenSpan | undefined;
+
   pending: PendingCommit;
 
-  constructor(record: RunRecord, host: JournalHost) {
+  constructor(record: RunRecord, host: JournalHost, trace?: TraceContext) {
     this.record = record;
     this.#host = host;
     this.#head = record.head;
@@ -51,6 +62,30 @@ export class JournalWriter {
     this.#chain = record.chain;
     this.#runtime = lacksRuntime(record.runtime, host.runtime) ? host.runtime : undefined;
     this.pending = new PendingCommit(record.chain);
+    this.trace = trace;
+    if (host.telemetry !== undefined) this.beginStretch();
+  }
+
+  /** The run is held, again or for the first time. */
+  beginStretch(): void {
+    this.#stretch = this.begin("invoke", this.record.definition, {});
+  }
+
+  /** The span of the work until now, for the write that releases the turn. */
+  takeStretch(status: string): OpenSpan | undefined {
+    const stretch = this.#stretch;
+    this.#stretch = undefined;
+    stretch?.finish({ status });
+    return stretch;
+  }
+
+  /** Undefined without telemetry. */
+  begin(kind: SpanKind, name: string, what: Partial<SpanStart>): OpenSpan | undefined {
+    const { telemetry } = this.#host;
+    if (telemetry === undefined) return undefined;
+    const { id: run, definition, version, generation } = this.record;
+    const now = (): EpochMs => this.#host.now();
+    return telemetry.begin({ kind, name, run, definition, version, generation, now, parent: this.trace, ...what });
   }
 
   get head(): number {
@@ -88,7 +123,8 @@ export class JournalWriter {
       tookMs: ran === undefined ? undefined : (ran.tookMs ?? Math.max(0, at - ran.startedAt)),
       memo: ran?.memo,
     };
-    this.pending.entries.push(entry);
+    const traced = ran?.span === undefined ? entry : { ...entry, span: ran.span };
+    this.pending.entries.push(traced);
     // Each 4 KB of data counts as one more entry.
     this.pending.weight += 1 + (data.length >> 12);
     return entry;
@@ -147,6 +183,7 @@ export class JournalWriter {
       promises: pending.promiseChanges(),
       runtime,
       then,
+      span: then === "hold" ? undefined : this.takeStretch(then === "release" ? "waiting" : then),
     };
   }
 

@@ -17,9 +17,12 @@ import {
   emit,
   isEventLine,
   isObserved,
+  sentContext,
   type ClaimedMessage,
   type ReturnMessageWrite,
   type MessageDeliveredWrite,
+  type OpenSpan,
+  type Telemetry,
   type Write,
 } from "../kernel/index.ts";
 import { callInStep, idempotencyKeyOf, type LogLevel } from "../workflow/index.ts";
@@ -48,6 +51,7 @@ export interface OutboxRelayHost {
   readonly pump: Pump;
   readonly timers: Timers;
   readonly slots: ExecutionSlots;
+  readonly telemetry?: Telemetry | undefined;
   now(): EpochMs;
   isStopped(): boolean;
   /** The run has another message, or a slot is free. */
@@ -101,10 +105,11 @@ export class OutboxRelay {
   deliver(message: ClaimedMessage): void {
     this.#inDelivery.add(message.token);
     if (isEventLine(message.firstRun)) return this.#webhooks.deliver(message);
-    this.#call(message)
+    const span = this.#begin(message);
+    this.#call(message, span)
       .then(
-        () => this.#delivered(message),
-        (error: unknown) => this.#failed(message, error),
+        () => this.#delivered(message, span),
+        (error: unknown) => this.#failed(message, error, span),
       )
       .finally(() => {
         this.#host.slots.release();
@@ -116,22 +121,40 @@ export class OutboxRelay {
     return this.#inDelivery.has(token);
   }
 
-  async #call({ destination, data, runId, generation, command }: ClaimedMessage): Promise<void> {
+  /** A message that cannot be read has none; its delivery fails. */
+  #begin({ destination, data, runId: run, generation, command, attempt }: ClaimedMessage): OpenSpan | undefined {
+    const { telemetry } = this.#host;
+    if (telemetry === undefined) return undefined;
+    try {
+      const { trace } = decodeData("MessageSent", data);
+      const link = trace && sentContext(trace);
+      const what = { kind: "process", name: destination, parent: trace, link } as const;
+      return telemetry.begin({ ...what, run, generation, command, attempt: attempt + 1, now: () => this.#host.now() });
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #call(message: ClaimedMessage, span: OpenSpan | undefined): Promise<void> {
+    const { destination, data, runId, generation, command } = message;
     const { payload } = decodeData("MessageSent", data);
     const handler = this.#host.handlers.get(destination);
     if (handler === undefined)
       throw new InvariantError(`The worker claimed a message to ${destination}, which has no handler.`);
-    await callInStep(`outbox ${destination}`, () => handler(payload, idempotencyKeyOf(runId, generation, command)));
+    const call = (): unknown => handler(payload, idempotencyKeyOf(runId, generation, command));
+    await callInStep(`outbox ${destination}`, span === undefined ? call : () => span.call(call));
   }
 
-  #delivered(message: ClaimedMessage): void {
+  #delivered(message: ClaimedMessage, span: OpenSpan | undefined): void {
+    span?.finish();
     const { firstRun, run, seq, token, runId, destination, command, attempt } = message;
     if (isObserved())
       emit({ event: "message.delivered", run: runId, message: command, destination, attempt: attempt + 1 });
-    this.submit({ write: "message-delivered", firstRun, run, seq, token });
+    this.submit({ write: "message-delivered", firstRun, run, seq, token, span });
   }
 
-  #failed(message: ClaimedMessage, error: unknown): void {
+  #failed(message: ClaimedMessage, error: unknown, span: OpenSpan | undefined): void {
+    span?.finish({ error });
     const { firstRun, run, seq, token, runId, generation, destination, command, attempt } = message;
     const jitter = drawUnit(seedOf(runId, generation), `${command}/retry`, attempt);
     const retryInMs = error instanceof RetryLaterError ? error.afterMs : backoffMs(RETRY, attempt, jitter);
@@ -151,7 +174,7 @@ export class OutboxRelay {
       },
     );
     const availableAt = this.#host.now() + retryInMs;
-    this.submit({ write: "return-message", firstRun, run, seq, token, attempt: attempt + 1, availableAt });
+    this.submit({ write: "return-message", firstRun, run, seq, token, attempt: attempt + 1, availableAt, span });
     this.#host.dueAt(availableAt);
   }
 

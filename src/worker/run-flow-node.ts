@@ -8,6 +8,7 @@ import {
   type AnyTask,
   type ClaimedItem,
   type Definition,
+  type OpenSpan,
   type PureStep,
   type QueueSlot,
 } from "../kernel/index.ts";
@@ -33,6 +34,8 @@ import { retryOrFail } from "./retry-or-fail.ts";
 import { factsOf, nextAttempt, type TaskHost } from "./run-task.ts";
 
 export interface FlowNodeListener {
+  /** Its function is called now. */
+  span(): OpenSpan | undefined;
   ended(outcome: NodeOutcome): void;
   /** The node waits for the reply of this child. */
   child(child: StartedChild): void;
@@ -87,7 +90,7 @@ export function runFlowNode(
     listener.child(work);
     return undefined;
   }
-  return attempt(host, node, item, work, listener);
+  return attempt(host, node, item, work, listener, listener.span());
 }
 
 interface NodeCall {
@@ -199,10 +202,12 @@ function attempt(
   item: ClaimedItem,
   work: NodeCall,
   listener: FlowNodeListener,
+  span: OpenSpan | undefined,
 ): Attempt {
   const { timeout } = node.policy;
   const startedAt = host.now();
   const context = new Attempt({
+    span,
     runId: item.runId,
     generation: item.generation,
     step: item.item,
@@ -221,11 +226,11 @@ function attempt(
       completed: (returned) => {
         const { attempt, failures } = item;
         const { value, reused, key } = answerOf(returned);
-        const ran = reused === undefined ? factsOf(host, item, startedAt) : undefined;
+        const ran = reused === undefined ? factsOf(host, item, startedAt, span) : undefined;
         const remember = key === undefined ? undefined : { memo: key, by: host.memos.runtime };
         listener.ended({ outcome: "value", value, attempt, failures, ran, reused, remember });
       },
-      failed: (error) => fail(host, node, item, work, error, startedAt, listener),
+      failed: (error) => fail(host, node, item, work, error, startedAt, listener, span),
     },
     work.isPure,
   );
@@ -240,11 +245,12 @@ function fail(
   error: unknown,
   startedAt: EpochMs,
   listener: FlowNodeListener,
+  span: OpenSpan | undefined,
 ): void {
   const decision = retryOrFail({ ...item, step: item.item, name: node.id }, node.policy.retry, error);
   const { attempt: count, failures } = item;
-  if (decision.retry) return host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt));
-  const ran = factsOf(host, item, startedAt);
+  if (decision.retry) return host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt, span));
+  const ran = factsOf(host, item, startedAt, span);
   let last = decision.error;
   if (recover !== undefined && recoversTimeouts !== true && isTimeout(error)) last = uncaughtTimeout(last);
   else if (recover !== undefined)

@@ -2,7 +2,7 @@
 // when the call has ended.
 
 import { decode, encode, toMs, type EpochMs, type Timers } from "../base/index.ts";
-import { decodeData, type Logger, type PureStep } from "../kernel/index.ts";
+import { decodeData, type Logger, type OpenSpan, type PureStep } from "../kernel/index.ts";
 import { entryData, type OperationRequest } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
 import { answerOf, factsWithMemo, type Memos } from "./memos.ts";
@@ -56,7 +56,13 @@ function startOperation(
 ): void {
   const { id: runId, generation } = run.record;
   const { timeout } = request.policy;
+  const span = run.journal.begin(request.isNode === true ? "node" : "run", request.name, {
+    command: request.command,
+    attempt: attempt + 1,
+    execution: executionOf(request, attempt),
+  });
   const context = new Attempt({
+    span,
     runId,
     generation,
     step: request.command,
@@ -71,7 +77,7 @@ function startOperation(
     node: request.isNode === true ? { slots: host.nodeSlots, now: host.now } : undefined,
   });
   if (!host.mayStart() || !run.startOperation(request, context)) return giveBack();
-  const fields = operationFields(request, attempt, host.now());
+  const fields = operationFields(request, attempt, host.now(), span);
   const call = (): unknown => request.call(context, request.input === undefined ? undefined : decode(request.input));
   context.start(
     request.pure === undefined ? call : () => recall(host, run, request, request.pure!, context, call),
@@ -97,9 +103,14 @@ function executionOf({ lostTurns }: OperationRequest, attempt: number): number {
   return lostTurns + attempt + 1;
 }
 
-export function operationFields(request: OperationRequest, attempt: number, startedAt: EpochMs): Fields {
+export function operationFields(
+  request: OperationRequest,
+  attempt: number,
+  startedAt: EpochMs,
+  span: OpenSpan | undefined,
+): Fields {
   const { index, name, input } = request;
-  return { index, name, input, attempt, execution: executionOf(request, attempt), startedAt };
+  return { index, name, input, attempt, execution: executionOf(request, attempt), startedAt, span };
 }
 
 function recall(
@@ -136,6 +147,7 @@ function complete(host: OperationHost, run: HotRun, request: OperationRequest, f
 }
 
 function end(run: HotRun, request: OperationRequest, fields: Fields, error: unknown): void {
+  fields.span?.finish({ error });
   const text = entryData.operationFailedData(fields, error);
   const type = request.isNode === true ? "NodeFailed" : "OperationFailed";
   run.endOperation(request, type, text, decodeData(type, text), fields);

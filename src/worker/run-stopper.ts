@@ -1,7 +1,15 @@
 // RunStopper: stops a run that must not continue (rules.A3), and stores the evidence. `resume` continues it with fixed code.
 
 import { encode, RepriseError, shellWord, type Timers } from "../base/index.ts";
-import { dataWithoutSecrets, emit, isObserved, type RunRecord, type StopWrite, type Store } from "../kernel/index.ts";
+import {
+  dataWithoutSecrets,
+  emit,
+  isObserved,
+  type OpenSpan,
+  type RunRecord,
+  type StopWrite,
+  type Store,
+} from "../kernel/index.ts";
 import type { Execution, LogLevel, RecordedJournal, Stop } from "../workflow/index.ts";
 import type { PersistentWrite } from "./released-claims.ts";
 import type { HotRun } from "./hot-run.ts";
@@ -42,13 +50,14 @@ export class RunStopper {
   stopStalled(run: HotRun): void {
     const { token, record, execution } = run;
     const { loading } = this.#holder;
+    const span = run.journal.takeStretch("blocked");
     this.#holder.releaseMemory(run);
     const locating = loading.begin(record.run);
     const again = (recorded: RecordedJournal): Execution => this.#holder.replayRun(run, recorded);
     void locateStall(this.#host, record, execution, again).then(() => {
       loading.end(record.run, locating);
       if (token === undefined || this.#holder.isStopped()) return;
-      this.stopWith(record, token, evidenceOf(run), "blocked", execution.stop?.message ?? "");
+      this.stopWith(record, token, evidenceOf(run), "blocked", execution.stop?.message ?? "", span);
     });
   }
 
@@ -56,24 +65,31 @@ export class RunStopper {
     const { token, record } = run;
     if (token === undefined) return this.#host.report(error);
     this.#holder.releaseMemory(run);
-    this.stopClaimed(record, token, error);
+    this.stopClaimed(record, token, error, run.journal.takeStretch("blocked"));
   }
 
-  stopClaimed(record: RunRecord, token: string, error: unknown): void {
+  stopClaimed(record: RunRecord, token: string, error: unknown, span?: OpenSpan): void {
     this.#host.report(error);
     const { message, evidence } = blockedEvidence(error);
-    this.stopWith(record, token, evidence, "blocked", message);
+    this.stopWith(record, token, evidence, "blocked", message, span);
   }
 
   stopRun(run: HotRun, evidence: string, status: Stop["status"]): void {
     const { token, record } = run;
     if (token === undefined) return;
     this.#holder.releaseMemory(run);
-    this.stopWith(record, token, evidence, status, run.execution.stop?.message ?? "");
+    this.stopWith(record, token, evidence, status, run.execution.stop?.message ?? "", run.journal.takeStretch(status));
   }
 
-  stopWith(record: RunRecord, token: string, evidence: string, status: Stop["status"], message: string): void {
-    submitStop(this.#host, record, { write: "stop", run: record.run, token, status, evidence }, message);
+  stopWith(
+    record: RunRecord,
+    token: string,
+    evidence: string,
+    status: Stop["status"],
+    message: string,
+    span?: OpenSpan,
+  ): void {
+    submitStop(this.#host, record, { write: "stop", run: record.run, token, status, evidence, span }, message);
   }
 }
 

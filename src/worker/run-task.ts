@@ -12,15 +12,18 @@ import {
 } from "../base/index.ts";
 import {
   decodeData,
+  sentContext,
   type Arrival,
   type ClaimedItem,
   type ExecutionFacts,
   type FailedExecution,
   type Logger,
+  type OpenSpan,
   type Policy,
   type PureStep,
   type TaskBody,
   type TaskScheduledData,
+  type Telemetry,
 } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
@@ -35,6 +38,7 @@ export interface TaskHost {
   readonly memos: Memos;
   /** Set: the function is called at another site. */
   readonly remote?: RemoteTasks | undefined;
+  readonly telemetry?: Telemetry | undefined;
   now(): EpochMs;
   readonly logger: (runId: string, step: string) => Required<Logger>;
   /** The attempt has settled; its slot is free. */
@@ -87,7 +91,9 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
   const policy = policyOf(body, scheduled);
   const timeoutMs = policy.timeout === undefined ? undefined : toMs(policy.timeout);
   const startedAt = host.now();
+  const span = host.telemetry && taskSpan(host, host.telemetry, item, scheduled);
   const context = new Attempt({
+    span,
     runId: item.runId,
     generation: item.generation,
     step: item.item,
@@ -104,12 +110,28 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     () => callTask(host, body, item, scheduled, context, timeoutMs),
     {
       settled: () => host.onSettled(item),
-      completed: (value) => complete(host, item, value, factsOf(host, item, startedAt)),
-      failed: (error) => fail(host, policy.retry, item, error, startedAt),
+      completed: (value) => complete(host, item, value, factsOf(host, item, startedAt, span)),
+      failed: (error) => fail(host, policy.retry, item, error, startedAt, span),
     },
     body.pure !== undefined,
   );
   return context;
+}
+
+function taskSpan(
+  host: TaskHost,
+  telemetry: Telemetry,
+  item: ClaimedItem,
+  { trace }: TaskScheduledData,
+): OpenSpan | undefined {
+  const { runId: run, definition, generation, name, item: command, execution, slot } = item;
+  return telemetry.begin({
+    ...{ kind: "task", name, run, definition, generation, command, execution, now: () => host.now() },
+    attempt: item.attempt + 1,
+    queue: slot?.queue,
+    parent: trace,
+    link: trace && sentContext(trace),
+  });
 }
 
 /** The function is not called if the task is pure and its result is known. */
@@ -132,8 +154,13 @@ function callTask(
 }
 
 /** The facts of an execution that ends now. */
-export function factsOf(host: TaskHost, { execution }: ClaimedItem, startedAt: EpochMs): ExecutionFacts {
-  return { execution, worker: host.workerName, startedAt, tookMs: Math.max(0, host.now() - startedAt) };
+export function factsOf(
+  host: TaskHost,
+  { execution }: ClaimedItem,
+  startedAt: EpochMs,
+  span: OpenSpan | undefined,
+): ExecutionFacts {
+  return { execution, worker: host.workerName, startedAt, tookMs: Math.max(0, host.now() - startedAt), span };
 }
 
 function complete(host: TaskHost, item: ClaimedItem, value: unknown, ran: ExecutionFacts): void {
@@ -152,6 +179,7 @@ function complete(host: TaskHost, item: ClaimedItem, value: unknown, ran: Execut
 }
 
 function end(host: TaskHost, item: ClaimedItem, error: unknown, ran?: ExecutionFacts): void {
+  ran?.span?.finish({ error });
   const data = entryData.taskFailedData(item.attempt, error, item.failures);
   host.onEnded(item, { type: "TaskFailed", target: item.item, data, ran });
 }
@@ -162,13 +190,14 @@ function fail(
   item: ClaimedItem,
   error: unknown,
   startedAt: EpochMs,
+  span: OpenSpan | undefined,
 ): void {
   // remote-tasks.R2
   if (error instanceof ItemReturned)
     return host.onRetry(item, { availableAt: host.now() + error.delayMs, attempt: item.attempt });
   const decision = retryOrFail({ ...item, step: item.item }, retry, error);
-  if (!decision.retry) return end(host, item, decision.error, factsOf(host, item, startedAt));
-  host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt));
+  if (!decision.retry) return end(host, item, decision.error, factsOf(host, item, startedAt, span));
+  host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt, span));
 }
 
 /** The attempt after one that failed. */
@@ -178,11 +207,12 @@ export function nextAttempt(
   delayMs: number,
   error: unknown,
   startedAt: EpochMs,
+  span: OpenSpan | undefined,
 ): NextAttempt {
   return {
     availableAt: host.now() + delayMs,
     attempt: attempt + 1,
     failures: entryData.addFailure(failures, error),
-    failed: { attempt, execution, worker: host.workerName, startedAt, data: entryData.failureData(error) },
+    failed: { attempt, execution, worker: host.workerName, startedAt, data: entryData.failureData(error), span },
   };
 }

@@ -1,7 +1,7 @@
 // TaskPool: the items that run on this worker.
 
 import { InvariantError, type EpochMs, type Timers, type PayloadLimits } from "../base/index.ts";
-import type { Arrival, ClaimedItem, Logger, RunNumber } from "../kernel/index.ts";
+import type { Arrival, ClaimedItem, Logger, RunNumber, Telemetry } from "../kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Registry } from "../process/index.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
@@ -17,6 +17,7 @@ export interface TaskPoolHost {
   readonly workerName: string;
   readonly memos: Memos;
   readonly remote?: RemoteTasks | undefined;
+  readonly telemetry?: Telemetry | undefined;
   now(): EpochMs;
   logger(runId: string, step: string): Required<Logger>;
   onEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void;
@@ -64,6 +65,7 @@ export class TaskPool {
       workerName: host.workerName,
       memos: host.memos,
       remote: host.remote,
+      telemetry: host.telemetry,
       now: () => host.now(),
       logger: (runId, step) => host.logger(runId, step),
       limits: host.limits,

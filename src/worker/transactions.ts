@@ -39,7 +39,8 @@ export class Transactions {
     const { request, attempt } = waiting;
     const { command, name } = request;
     const step = `${run.record.run} ${command}`;
-    const fields = operationFields(request, attempt, this.#host.operations.now());
+    const span = run.journal.begin("run", name, { command, attempt: attempt + 1 });
+    const fields = operationFields(request, attempt, this.#host.operations.now(), span);
     const { execution } = fields;
     if (isObserved())
       emit({ event: "attempt.started", run: run.record.id, step: command, name, attempt: attempt + 1, execution });
@@ -51,12 +52,16 @@ export class Transactions {
     let write: TurnWrite | undefined;
     try {
       const outcome = await this.#host.store.transact(
-        (db) => callInStep(name, () => (request.call as (db: unknown) => unknown)(db)),
+        (db) => {
+          const call = (): unknown => (request.call as (db: unknown) => unknown)(db);
+          return callInStep(name, span === undefined ? call : () => span.call(call));
+        },
         (value) => {
           // The run already holds the result of the first call, and entries that follow from it.
           if (write !== undefined) throw new CommitNotRepeatableError();
           const result = entryData.encodeNamed(`The result of transaction ${name}`, value, run.execution.limits);
           const data = { result: result === undefined ? undefined : decode(result) };
+          span?.finish();
           const text = entryData.operationCompletedData(fields, result);
           run.endOperation(request, "OperationCompleted", text, data, fields);
           write = run.takeWrite();
@@ -65,7 +70,10 @@ export class Transactions {
       );
       if (outcome.status === "unwanted") return;
       if (outcome.status !== "threw") return this.#host.committed(run, write!, outcome);
-      if (write === undefined) return failOperation(this.#host.operations, run, request, fields, outcome.error);
+      if (write === undefined) {
+        span?.finish({ error: outcome.error });
+        return failOperation(this.#host.operations, run, request, fields, outcome.error);
+      }
       if (!(outcome.error instanceof CommitNotRepeatableError)) this.#refused.set(step, outcome.error);
       this.#host.evict(run);
     } catch (error) {

@@ -1,7 +1,7 @@
 // WorkerOptions: what the engine passes to its worker.
 
 import type { Random, Timers } from "../base/index.ts";
-import type { EndedRunStatus, EndEntry, Labels, RunNumber, RunRecord, Store } from "../kernel/index.ts";
+import type { EndedRunStatus, EndEntry, Labels, RunNumber, RunRecord, Store, Telemetry } from "../kernel/index.ts";
 import type { Determinism, Guard, LogLevel } from "../workflow/index.ts";
 import type { OutboxHandler } from "./outbox-relay.ts";
 import type { ForeignMemos } from "./foreign-memos.ts";
@@ -54,6 +54,8 @@ export interface WorkerOptions {
   readonly foreignMemos?: ForeignMemos | undefined;
   /** Set: the tasks of this worker are executed at another site. */
   readonly remote?: RemoteTasks | undefined;
+  /** Absent: no spans. */
+  readonly telemetry?: Telemetry | undefined;
   /** Replaces an operation's function, in tests. */
   readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
   /** Another process changed these runs, or any run. */

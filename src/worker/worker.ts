@@ -38,7 +38,7 @@ import { claimDispatch } from "./claim-dispatch.ts";
 import { ItemLeaseCheck } from "./item-lease-check.ts";
 import { WorkerLease } from "./worker-lease.ts";
 import { runOperation, withStub, type OperationHost } from "./run-operation.ts";
-import { childRun, nextRun, Poller, ProcessLog, versionOf } from "../process/index.ts";
+import { childRun, endSpans, nextRun, Poller, ProcessLog, versionOf } from "../process/index.ts";
 import { requestTurn } from "./graph-nodes.ts";
 import { HELD_LIMIT, EagerClaims } from "./eager-claims.ts";
 import { Pump } from "./pump.ts";
@@ -98,7 +98,7 @@ export class Worker {
     this.#filter = new ClaimFilter(options.registry, options.queues, options.labels);
     this.#slots = new ExecutionSlots(options.concurrency);
     this.#nodeSlots = new ExecutionSlots(Number.MAX_SAFE_INTEGER);
-    const { store, timers, polls, foreignMemos: foreign, runtime } = options;
+    const { store, timers, polls, foreignMemos: foreign, runtime, telemetry } = options;
     this.#eagerClaims = new EagerClaims({
       random: options.random,
       filter: this.#filter,
@@ -116,6 +116,7 @@ export class Worker {
       wrote: (write, outcome) => {
         this.#meter.note(write, outcome);
         this.#outbox.wrote(write);
+        if (telemetry !== undefined) endSpans(write, outcome);
         this.#failures.onWrote(write, outcome);
         options.remote?.wrote(write, outcome);
       },
@@ -129,6 +130,7 @@ export class Worker {
     const memos = new Memos({ store, timers, foreign, runtime, ...this.#log.ofMemos() });
     this.#tasks = new TaskPool({
       memos,
+      telemetry,
       remote: options.remote,
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       timers,
@@ -181,6 +183,7 @@ export class Worker {
       committed: (run, write, outcome) => {
         this.#meter.note(write, outcome);
         this.#outbox.wrote(write);
+        if (telemetry !== undefined) endSpans(write, outcome);
         this.#failures.onTurn(run.record, write, outcome);
         this.#runs.onCommitted(run, write, outcome);
       },
@@ -200,19 +203,14 @@ export class Worker {
     });
     this.#quarantine = new Quarantine(timers, () => this.#claimer.request("turns", "items"));
     this.#claimer = new Claimer(this.#claimerHost());
+    const entryLimits = journalLimit(options.entryLimit, options.log);
     this.#runs = new HeldRuns({
       ...options,
       onEnded: (record, status, last) => this.#onEnded(record, status, last),
       pump: this.pump,
       tasks: this.#tasks,
       claimer: this.#claimer,
-      hotRunHost: {
-        ...this.#hotRunHost,
-        workerName: options.name,
-        runtime,
-        timers,
-        ...journalLimit(options.entryLimit, options.log),
-      },
+      hotRunHost: { ...this.#hotRunHost, workerName: options.name, runtime, telemetry, timers, ...entryLimits },
       dueAt: (at) => this.#poller.dueAt(at),
       restart: () => this.#restart.run(),
       persist: (write) => this.#persistentWrites.submit(write),
@@ -233,7 +231,7 @@ export class Worker {
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       newClaim: () => this.#eagerClaims.newClaim(),
       mayStart: () => !this.#drain.isDraining && !this.#stopped,
-      newChild: (child, id, command) => newFlowChild(this.#hotRunHost, options.registry, child, id, command),
+      newChild: (child, ...at) => newFlowChild(this.#hotRunHost, options.registry, child, ...at),
       adoptChildren: (requested, started) => this.#runs.adoptChildren(requested, started),
       onArrival: (run) => this.#runs.arrived(run),
       persist: (write) => this.#persistentWrites.submit(write),
@@ -380,9 +378,9 @@ export class Worker {
       const body = this.#options.registry.findWorkflow(definition.name, versionOf(definition));
       return slot === undefined && body !== undefined ? this.claimEagerly(body) : undefined;
     },
-    newChild: (request) => childRun(this.#options, request),
-    newGeneration: ({ definition }, { version, input }) => {
-      const { started, runtime } = nextRun(this.#options, definition, version, input);
+    newChild: (request, trace) => childRun(this.#options, request, trace),
+    newGeneration: ({ record: { definition }, trace }, { version, input }) => {
+      const { started, runtime } = nextRun(this.#options, definition, version, input, trace);
       // Waiting runs go first: a run that continues as new without end must not starve them.
       const claim = this.#claimer.isRequested("turns") ? undefined : this.claimEagerly({ name: definition, version });
       return { version, started, runtime, ...(claim && { claim }) };

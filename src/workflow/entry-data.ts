@@ -24,6 +24,7 @@ import {
   type RetryRecord,
   type SettlementFields,
   nodeItemOf,
+  type TraceContext,
 } from "../kernel/index.ts";
 
 type Part = string | undefined;
@@ -89,6 +90,8 @@ export interface StartedFields {
   /** The queue and the singleton key of the run. A retry restores them. */
   readonly slot?: QueueSlot | undefined;
   readonly singleton?: string | undefined;
+  /** telemetry.T2 */
+  readonly trace?: TraceContext | undefined;
   /** The payload limit in bytes, if it is lower than the maximum. */
   readonly payloadLimit?: number | undefined;
   /** Random. Set only if payloads are encrypted. */
@@ -108,6 +111,7 @@ export function startedData(fields: StartedFields): string {
     ["salt", fields.salt === undefined ? undefined : encode(fields.salt)],
     ["seed", fields.seed === undefined ? undefined : encode(fields.seed)],
     ["singleton", fields.singleton === undefined ? undefined : encode(fields.singleton)],
+    ["trace", fields.trace === undefined ? undefined : encode(fields.trace)],
     ["updates", fields.updates === true ? "true" : undefined],
     ["version", String(fields.version)],
   );

@@ -105,7 +105,7 @@ export class Execution {
   readonly commands: CommandMatcher;
   /** Recorded with the run, so every replay refuses the same payloads. */
   readonly limits: PayloadLimits | undefined;
-  readonly #started: DecodedEntry<"RunStarted">;
+  readonly started: DecodedEntry<"RunStarted">;
   readonly #steps: RecordedJournal["steps"];
   readonly #hasEnd: boolean;
   #undelivered: number;
@@ -160,7 +160,7 @@ export class Execution {
     this.waits = new Waits(this.nodes);
     this.commands = new CommandMatcher(recorded, comparison, host.tolerates, (found) => noteInputChange(this, found));
     this.patches = new Patches(recorded);
-    this.#started = recorded.started;
+    this.started = recorded.started;
     const { payloadLimit } = recorded.started.data;
     this.limits = payloadLimit === undefined ? undefined : { maxBytes: payloadLimit };
     this.#steps = recorded.steps;
@@ -173,7 +173,7 @@ export class Execution {
 
   /** Runs the code up to its first wait. */
   start(): void {
-    const { input } = this.#started.data;
+    const { input } = this.started.data;
     let promise: Promise<unknown>;
     try {
       promise = callWorkflow(this.host.guard, () => Promise.resolve(this.#run(input)));
@@ -386,7 +386,7 @@ export class Execution {
   /** execution.E6. The first cancel counts. */
   #applyCancel(type: "CancelRequested" | "DeadlineExceeded", reason: string | undefined): void {
     if (this.cancellation.error !== undefined) return;
-    const error = this.cancellation.apply(type, reason, this.identity.id, this.#started.data.deadline);
+    const error = this.cancellation.apply(type, reason, this.identity.id, this.started.data.deadline);
     if (type === "DeadlineExceeded") this.noteFailure(error, DEADLINE_ITEM);
     this.abandon(this.waits.cancellable());
     for (const wait of this.waits.all()) {
