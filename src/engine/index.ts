@@ -63,7 +63,7 @@ export type { StepAnswer, ValueDiff } from "./diff-items.ts";
 export type { ForkAtOptions } from "./fork-at.ts";
 export type { ForkOptions, ForkSettings } from "./fork-run.ts";
 export type { MigrateOptions } from "./migrate-run.ts";
-export type { CheckpointAt } from "./lineage.ts";
+export { readLineage, type CheckpointAt, type StepRange as LineageRange } from "./lineage.ts";
 export type { CheckpointsOptions } from "./run-checkpoints.ts";
 export { checkWebhooks, type Webhook } from "./webhook-options.ts";
 export type { OpenedPromise, WebhookBody } from "../worker/index.ts";

@@ -6,7 +6,8 @@
 import type { Ports, Redaction, RunRecord } from "../kernel/index.ts";
 import type { Registry } from "../process/index.ts";
 import { workflow, workflowBody, type WorkflowBody } from "../workflow/index.ts";
-import type { Run } from "./api.ts";
+import type { Run, RunInfo } from "./api.ts";
+import { readInfo } from "./read-info.ts";
 import { RunHandle, type RunHandleHost } from "./run-handle.ts";
 
 /** What a room beside the engine needs besides its store. */
@@ -16,6 +17,8 @@ export interface RunAccess {
   readonly redaction: Redaction;
   /** Whether this process has the code of the run. */
   has(record: Pick<RunRecord, "definition" | "version">): boolean;
+  /** What `run.info()` says, also of an earlier generation. */
+  info(record: RunRecord): Promise<RunInfo>;
   /** run-access.A1. `ports` are those of a run without code. */
   handle(record: Pick<RunRecord, "id" | "definition" | "version">, ports?: Ports): Run<any>;
 }
@@ -26,6 +29,7 @@ export function runAccess(host: RunHandleHost): RunAccess {
     registry,
     redaction,
     has: ({ definition, version }) => registry.findWorkflow(definition, version) !== undefined,
+    info: (record) => readInfo(host, record),
     handle: ({ id, definition, version }, ports = {}) => {
       host.checkOpen();
       const known = registry.findWorkflow(definition, version) ?? registry.findWorkflow(definition);

@@ -17,6 +17,17 @@ export function withAdvice(facts: WaitFacts, run: AdvisedRun): WaitReason {
   return { ...facts, text: textOf(facts, run), next: nextOf(facts, run) };
 }
 
+/** The reason without what code shows or threw, in its facts and in its sentence: for people who may not see payloads. */
+export function withoutPayloads(reason: WaitReason, run: AdvisedRun): WaitReason {
+  if (reason.reason === "child") {
+    const waitsFor = reason.waitsFor.map((one) => withoutPayloads(one, { ...run, id: reason.child }));
+    return { ...reason, waitsFor, text: textOf({ ...reason, waitsFor }, run) };
+  }
+  if (reason.reason !== "promise" && reason.reason !== "retry") return reason;
+  const { show: _show, error: _error, ...facts } = reason as WaitReason & { show?: unknown; error?: unknown };
+  return { ...(facts as WaitReason), text: textOf(facts as WaitFacts, run) };
+}
+
 function textOf(facts: WaitFacts, { now }: AdvisedRun): string {
   switch (facts.reason) {
     case "paused":

@@ -377,6 +377,7 @@ export {
   type HistoryEvent,
   type MetaRow,
 } from "./history.ts";
+export type { RunTimes, RunTimesFilter, StatusCounts } from "./run-counts.ts";
 export { FLOW_OUTPUT, parseItemName, SPREAD_SUFFIX, spreadItemName, type ParsedItemName } from "./item-name.ts";
 export {
   ALONE_AFTER,

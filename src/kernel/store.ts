@@ -26,6 +26,7 @@ import type { QueueSlot, QueueState } from "./queue.ts";
 import type { DeleteOutcome, Expired, ExpireRequest } from "./retention.ts";
 import type { RunNumber, RunRecord, RunStatus } from "./run.ts";
 import type { EventSubscription } from "./run-event.ts";
+import type { RunTimes, RunTimesFilter, StatusCounts } from "./run-counts.ts";
 import type { PromiseFilter, PromisePage } from "./open-promise.ts";
 import type { MessageFence, OutboxInfo } from "./outbox.ts";
 import type { DiskSpace, QueueUse, RunWork, SlotUser } from "./run-work.ts";
@@ -207,6 +208,10 @@ export interface Store {
   /** Every definition version that has live runs. */
   countVersions(): Promise<readonly VersionCount[]>;
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]>;
+  /** Runs by status, of all definitions or of one. Counts stop at `upTo`, and so does the cost. For people. */
+  countStatuses(upTo: number, definition?: string): Promise<StatusCounts>;
+  /** When runs without a parent were created and ended, the last ones first. For people. */
+  readRunTimes(filter: RunTimesFilter): Promise<readonly RunTimes[]>;
   /** A page of the open promises of live runs, by run, then by command. */
   listPromises(filter: PromiseFilter): Promise<PromisePage>;
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]>;

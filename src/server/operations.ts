@@ -1,10 +1,21 @@
 // Operations: every operation of the HTTP API with its code. A group is one line here.
 
-import { accessOperations, approvalLinkOperations, eventOperations, type Operation } from "../contract/index.ts";
+import {
+  accessOperations,
+  approvalLinkOperations,
+  eventOperations,
+  runOperations,
+  runReadOperations,
+  siteOperations,
+  type Operation,
+} from "../contract/index.ts";
 import type { HandlerOf, HandlersOf } from "./host.ts";
 import { accessHandlers } from "./routes/access.ts";
 import { approvalLinkHandlers } from "./routes/approval-links.ts";
 import { eventHandlers } from "./routes/events.ts";
+import { runHandlers } from "./routes/runs.ts";
+import { runReadHandlers } from "./routes/run-reads.ts";
+import { siteHandlers } from "./routes/site.ts";
 
 /** An operation and its code. */
 export interface ImplementedOperation {
@@ -27,10 +38,12 @@ function group<G extends Readonly<Record<string, Operation>>>(
 
 /** The table. */
 export const OPERATIONS: readonly ImplementedOperation[] = [
-  // One line per noun: ...group(runOperations, runHandlers),
   ...group(accessOperations, accessHandlers),
   ...group(approvalLinkOperations, approvalLinkHandlers),
   ...group(eventOperations, eventHandlers),
+  ...group(siteOperations, siteHandlers),
+  ...group(runOperations, runHandlers),
+  ...group(runReadOperations, runReadHandlers),
 ];
 
 export { group };

@@ -85,6 +85,8 @@ export function createCrashableStore(
       findRun: pass("findRun"),
       countVersions: pass("countVersions"),
       listRuns: pass("listRuns"),
+      countStatuses: pass("countStatuses"),
+      readRunTimes: pass("readRunTimes"),
       listPromises: pass("listPromises"),
       readJournal: pass("readJournal"),
       readCheckpoints: pass("readCheckpoints"),

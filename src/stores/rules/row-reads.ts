@@ -28,9 +28,12 @@ import type {
   RunNumber,
   RunProgress,
   RunRecord,
+  RunTimes,
+  RunTimesFilter,
   RunWork,
   ScheduleRecord,
   SlotUser,
+  StatusCounts,
   VersionCount,
   WorkerInfo,
 } from "../../kernel/index.ts";
@@ -55,6 +58,7 @@ import {
   readProgress,
   readSteps,
 } from "./read.ts";
+import { countStatuses, readRunTimes } from "./run-counts.ts";
 import { readHistory } from "./run-holders.ts";
 import { countChildren, readQueueUse, readRunWork } from "./run-work.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
@@ -90,6 +94,14 @@ export abstract class RowReads implements CopySource {
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
     return this.read("Listing runs", (rows) => listRuns(rows, filter));
+  }
+
+  countStatuses(upTo: number, definition?: string): Promise<StatusCounts> {
+    return this.read("Counting runs", (rows) => countStatuses(rows, upTo, definition));
+  }
+
+  readRunTimes(filter: RunTimesFilter): Promise<readonly RunTimes[]> {
+    return this.read("Reading the times of runs", (rows) => readRunTimes(rows, filter));
   }
 
   listPromises(filter: PromiseFilter): Promise<PromisePage> {

@@ -52,6 +52,63 @@ export const listCases: readonly StoreCase[] = [
     assert.deepEqual(await listIds(store, { tags: ["vip"], definition: "checkout", statuses: ["failed"] }), ["failed"]);
   }),
 
+  storeCase("runs are counted by status, of all definitions or of one, and counts stop at a bound", async (store) => {
+    const worker = await registerWorker(store);
+    for (const id of ["a", "b", "c"]) await startEnded(store, worker, id);
+    await startRun(store, "queued");
+    await startWaiting(store, worker, "waiting", { definition: "refund" });
+    for (const id of ["failed", "failed too"])
+      await commitTurn(store, await startHeld(store, worker, id), { entries: [["RunFailed", ""]], then: "failed" });
+
+    const whole = await store.countStatuses(100);
+    assert.deepEqual(whole.atLeast, []);
+    const { completed, queued, waiting, failed, running } = whole.counts;
+    assert.deepEqual(
+      { completed, queued, waiting, failed, running },
+      { completed: 3, queued: 1, waiting: 1, failed: 2, running: 0 },
+    );
+    const refunds = await store.countStatuses(100, "refund");
+    assert.equal(
+      Object.values(refunds.counts).reduce((sum, count) => sum + count, 0),
+      1,
+    );
+    assert.equal(refunds.counts.waiting, 1);
+    const bounded = await store.countStatuses(2);
+    assert.ok(bounded.counts.completed <= 2 && bounded.counts.failed === 2);
+    assert.ok(bounded.atLeast.includes("completed") && bounded.atLeast.includes("failed"));
+  }),
+
+  storeCase(
+    "the times of ended runs are read newest first, by definition and status, without children",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const start = await startHeld(store, worker, "parent");
+      const [, child] = await startChild(store, worker, start, "child");
+      await commitTurn(store, child, COMPLETES);
+      const times = (endedAfter = 0, limit = 10, definition = "checkout") =>
+        store.readRunTimes({ definition, status: "completed", endedAfter, limit });
+      assert.deepEqual(await times(), []);
+      for (const id of ["a", "b"]) await startEnded(store, worker, id);
+      await startEnded(store, worker, "other", { definition: "refund" });
+      await commitTurn(store, await startHeld(store, worker, "failed"), {
+        entries: [["RunFailed", ""]],
+        then: "failed",
+      });
+      const [a, b] = [await getRun(store, "a"), await getRun(store, "b")];
+      const both = [b, a].map(({ createdAt, endedAt }) => ({ createdAt, endedAt }));
+      assert.deepEqual(
+        (await times()).toSorted((x, y) => y.endedAt - x.endedAt),
+        both,
+      );
+      assert.equal((await times(0, 1)).length, 1);
+      assert.equal((await times(Math.max(a.endedAt!, b.endedAt!) + 1)).length, 0);
+      assert.equal(
+        (await times(b.endedAt)).some(({ endedAt }) => endedAt === b.endedAt),
+        true,
+      );
+    },
+  ),
+
   storeCase("a list holds the runs of one kind", async (store) => {
     await startRun(store, "a", { kind: "graph", tags: ["vip"] });
     await startRun(store, "b", { tags: ["vip"] });

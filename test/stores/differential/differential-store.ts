@@ -3,12 +3,13 @@
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { leastNumberAt, type Outcome, type Store, type Write } from "../../../src/kernel/index.ts";
+import { leastNumberAt, type Outcome, type RunTimesFilter, type Store, type Write } from "../../../src/kernel/index.ts";
 import { columnsOf, columnType, SHARED } from "../../../src/stores/rows/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { listQueues, readBacklog } from "../../../src/stores/rules/backlog.ts";
 import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
 import { findCheckpoint, findLabeledCheckpoint, readCheckpoints } from "../../../src/stores/rules/checkpoints.ts";
+import { countStatuses, readRunTimes } from "../../../src/stores/rules/run-counts.ts";
 import { readInputs, readReadiness } from "../../../src/stores/rules/flow-reads.ts";
 import {
   countVersions,
@@ -41,6 +42,8 @@ import { inOrder, RowStore, type TableRows } from "./row-store.ts";
 const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: never[]) => unknown } = {
   findRun: (rows, _now, id: string, generation?: number) => findRun(rows, id, generation),
   countVersions: (rows) => countVersions(rows),
+  countStatuses: (rows, _now, upTo: number, definition?: string) => countStatuses(rows, upTo, definition),
+  readRunTimes: (rows, _now, filter: RunTimesFilter) => readRunTimes(rows, filter),
   readJournal: (rows, _now, run: number, after: number, limit?: number) => readJournal(rows, run, after, limit),
   readCheckpoints: (rows, _now, run: number, after: number, limit?: number) => readCheckpoints(rows, run, after, limit),
   findCheckpoint: (rows, _now, run: number, step: number, whole: boolean) => findCheckpoint(rows, run, step, whole),

@@ -421,6 +421,27 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a list ignores before": ["paging stays stable while runs are added"],
   "a list ignores tags": ["tags are matched as a whole, with any characters"],
   "a list ignores definition": ["a list holds the runs of one definition, some statuses, one tag"],
+  "counts of runs ignore the definition": [
+    "runs are counted by status, of all definitions or of one, and counts stop at a bound",
+  ],
+  "counts of runs have no bound": [
+    "runs are counted by status, of all definitions or of one, and counts stop at a bound",
+  ],
+  "the times of ended runs ignore definition": [
+    "the times of ended runs are read newest first, by definition and status, without children",
+  ],
+  "the times of ended runs ignore status": [
+    "the times of ended runs are read newest first, by definition and status, without children",
+  ],
+  "the times of ended runs ignore endedAfter": [
+    "the times of ended runs are read newest first, by definition and status, without children",
+  ],
+  "the times of ended runs ignore limit": [
+    "the times of ended runs are read newest first, by definition and status, without children",
+  ],
+  "the times of ended runs are oldest first": [
+    "the times of ended runs are read newest first, by definition and status, without children",
+  ],
   "a list ignores kind": ["a list holds the runs of one kind"],
   "a list ignores statuses": ["a list holds the runs of one definition, some statuses, one tag"],
   "a list ignores createdAfter": ["a list holds the runs that were created or ended in a period"],

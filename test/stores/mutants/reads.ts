@@ -28,6 +28,32 @@ export const readsMutants: readonly Mutant[] = [
   methods("a list ignores its limit", (store) => ({
     listRuns: (filter: Parameters<Store["listRuns"]>[0]) => store.listRuns({ ...filter, limit: 1_000 }),
   })),
+  methods("counts of runs ignore the definition", (store) => ({
+    countStatuses: (upTo: number) => store.countStatuses(upTo),
+  })),
+  methods("counts of runs have no bound", (store) => ({
+    countStatuses: (_upTo: number, definition?: string) => store.countStatuses(1_000, definition),
+  })),
+  ...(["definition", "status", "endedAfter", "limit"] as const).map((part) =>
+    methods(`the times of ended runs ignore ${part}`, (store) => ({
+      async readRunTimes(filter: Parameters<Store["readRunTimes"]>[0]) {
+        if (part === "endedAfter") return store.readRunTimes({ ...filter, endedAfter: 0 });
+        if (part === "limit") return store.readRunTimes({ ...filter, limit: 1_000 });
+        const values = part === "status" ? ["completed", "failed"] : ["checkout", "refund"];
+        const found = await Promise.all(values.map((value) => store.readRunTimes({ ...filter, [part]: value })));
+        return found.flat();
+      },
+    })),
+  ),
+  methods("the times of ended runs are oldest first", (store) => ({
+    readRunTimes: async (filter: Parameters<Store["readRunTimes"]>[0]) => {
+      const found = await store.readRunTimes({ ...filter, limit: 1_000 });
+      return found
+        .toReversed()
+        .slice(0, filter.limit)
+        .map((one) => ({ ...one, endedAt: one.createdAt - 1 }));
+    },
+  })),
   methods("tags match by their beginning", (store) => ({
     async listRuns(filter: Parameters<Store["listRuns"]>[0]) {
       const { tags: [tag] = [], ...rest } = filter;

@@ -1,0 +1,83 @@
+// Run reads: journal, timeline, executions, logs, checkpoints, states, differences.
+
+import type { runReadOperations } from "../../contract/index.ts";
+import type { HandlersOf } from "../host.ts";
+import { downloadJournal } from "../read/journal-download.ts";
+import { readJournalPage } from "../read/journal-page.ts";
+import { readTimeline } from "../read/read-timeline.ts";
+import { listAttempts } from "../read/run-attempts.ts";
+import { listCheckpoints, readCheckpoint, readState } from "../read/checkpoints.ts";
+import { diffBodyOf } from "../read/run-diff.ts";
+import { DEFAULT_LIMIT } from "../read/run-selection.ts";
+import { getRecord } from "../read/run-summary.ts";
+import { accessOf, isoOf, viewOf } from "../read/view.ts";
+import { payloadToWire } from "../wire-payload.ts";
+
+const TIMELINE_ROWS = 200;
+const DIFF_ITEMS = 100;
+
+export const runReadHandlers: HandlersOf<typeof runReadOperations> = {
+  async listJournal(call) {
+    const { limit = DEFAULT_LIMIT, after, order = "first", generation } = call.query ?? {};
+    const record = await getRecord(call, undefined, generation);
+    return readJournalPage(call.host.store, record, { after, limit, order }, viewOf(call));
+  },
+  async downloadJournal(call) {
+    const record = await getRecord(call, undefined, call.query?.generation);
+    return downloadJournal(call.host.store, record);
+  },
+  async getTimeline(call) {
+    const { limit = TIMELINE_ROWS, after, generation } = call.query ?? {};
+    const record = await getRecord(call, undefined, generation);
+    return readTimeline(call.host, record, viewOf(call), { limit, after: Number(after ?? 0) || 0 });
+  },
+  async listAttempts(call) {
+    const { limit = DEFAULT_LIMIT, after, generation, step } = call.query ?? {};
+    const record = await getRecord(call, undefined, generation);
+    return listAttempts(call.host.store, record, viewOf(call), { limit, after: Number(after ?? 0) || 0, step });
+  },
+  async listLogs(call) {
+    const { host, query } = call;
+    const { id } = await getRecord(call);
+    const lines = host.logs?.of(id) ?? [];
+    const items = lines.flatMap(({ at, level, message, data }) => {
+      const { run: _run, command, attempt, ...rest } = data;
+      const step = typeof command === "string" ? command : undefined;
+      if (query?.command !== undefined && step !== query.command) return [];
+      return [
+        {
+          at: isoOf(at),
+          level,
+          message,
+          ...(step !== undefined && { command: step }),
+          ...(typeof attempt === "number" && { attempt }),
+          ...(Object.keys(rest).length > 0 && { data: payloadToWire(rest, "plain") }),
+        },
+      ];
+    });
+    const covers =
+      host.logs === undefined
+        ? "This server keeps no log lines: they are in the log of the workers."
+        : "Lines of runs that the process of this server executed, since it started.";
+    return { items, covers };
+  },
+  async listCheckpoints(call) {
+    const { limit = DEFAULT_LIMIT, after } = call.query ?? {};
+    return listCheckpoints(call.host.store, await getRecord(call), limit, after);
+  },
+  async getCheckpoint(call) {
+    return readCheckpoint(call.host.store, await getRecord(call), call.params["step"] ?? "");
+  },
+  async getState(call) {
+    const { step, label } = call.query ?? {};
+    return readState(call.host, await getRecord(call), viewOf(call), step, label);
+  },
+  async diffRuns(call) {
+    const { host, params, query } = call;
+    const [here, there] = [await getRecord(call), await getRecord(call, params["other"] ?? "")];
+    const access = accessOf(host);
+    const options = { limit: query?.limit ?? DIFF_ITEMS, signal: call.signal };
+    const diff = await access.handle(here).diff(access.handle(there), options);
+    return diffBodyOf(here.id, there.id, diff, call.payloads);
+  },
+};
