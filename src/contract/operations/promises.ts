@@ -10,6 +10,7 @@ export const promiseOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/promises",
+    scope: "filtered",
     group: "Promises",
     summary: "Lists the promises that live runs wait for. Sorted by deadline, the list ends after 1,000 promises.",
     query: object({
@@ -26,6 +27,7 @@ export const promiseOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/promises/history",
+    scope: "filtered",
     group: "Promises",
     summary: "Lists how promises of recent runs were settled: by whom, why, and after which wait. Newest first.",
     query: object({

@@ -10,6 +10,7 @@ export const queueOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/queues",
+    scope: "filtered",
     group: "Queues",
     summary: "Lists every queue of the store, the default queue first. Counts stop at 1,000.",
     answer: object({ items: list(queueBody) }),
@@ -58,6 +59,7 @@ export const queueOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/pending",
+    scope: "filtered",
     group: "Queues",
     summary: "Lists the work that no worker has claimed, grouped by what claims it, and why it waits.",
     query: object({ queue: optional(text()) }),
@@ -68,6 +70,7 @@ export const queueOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/workers",
+    scope: "filtered",
     group: "Queues",
     summary:
       "Lists the workers of the store with what they claim and how busy they are; also those whose lease expired.",

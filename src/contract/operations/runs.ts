@@ -29,6 +29,7 @@ export const runOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/runs",
+    scope: "filtered",
     group: "Runs",
     summary: "Lists the runs that match a filter, newest first.",
     query: object({ ...paging, ...selection }),
@@ -75,6 +76,7 @@ export const runOperations = {
     role: "admin",
     method: "POST",
     path: "/v1/runs/bulk",
+    scope: "filtered",
     group: "Runs",
     summary: "Applies an action to every run that matches a filter; `dryRun` only counts them.",
     body: object({
@@ -101,6 +103,7 @@ export const runOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/reasons",
+    scope: "filtered",
     group: "Runs",
     summary:
       "Says in one sentence what each of these runs does now, and the command that helps. Unknown ids are left out.",
@@ -112,6 +115,7 @@ export const runOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/counts",
+    scope: "filtered",
     group: "Runs",
     summary: "Counts runs by status, with bounded cost: counts stop at `upTo`.",
     query: object({ definition: optional(text()), tag: optional(list(text())) }),

@@ -11,6 +11,7 @@ export const scheduleOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/schedules",
+    scope: "filtered",
     group: "Schedules",
     summary: "Lists the schedules of the store, by name.",
     query: object(paging),

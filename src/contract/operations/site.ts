@@ -23,6 +23,7 @@ export const siteOperations = {
     role: "viewer",
     method: "GET",
     path: "/v1/site",
+    scope: "filtered",
     group: "Site",
     summary: "Reads the name of the store, the caller and its role, and what an operator must know now.",
     answer: site,

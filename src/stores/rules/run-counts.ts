@@ -31,7 +31,8 @@ export function countStatuses(rows: Rows, upTo: number, definition?: string): St
   for (const status of RUN_STATUSES) {
     const isIndexed = definition === undefined && UNHAPPY.includes(status);
     const isEnded = hasEnded(status);
-    const found = (isEnded ? all : live).get(status) ?? 0;
+    // A store may count further than it has to.
+    const found = Math.min(upTo, (isEnded ? all : live).get(status) ?? 0);
     counts[status] = isIndexed ? rows.count("runs_unhappy", [status], upTo) : found;
     if (isIndexed ? counts[status] >= upTo : isEnded ? isCut : isLiveCut) atLeast.push(status);
   }
