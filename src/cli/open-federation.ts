@@ -1,9 +1,9 @@
 // Open federation: the site of this command line: its home folder, federation.json and, where there is one, its store.
 
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { systemClock } from "../base/index.ts";
-import { openFederation, readSettings, settingsFile, type Federation } from "../federation/index.ts";
+import { openFederation, readSettings, settingsFile, type Site } from "../federation/index.ts";
 import { isServer, sqlitePathOf } from "../stores/index.ts";
 import type { AnyTask, Definition, Store } from "../kernel/index.ts";
 import { DEFAULT_STORE, type GlobalOptions } from "./global-options.ts";
@@ -25,7 +25,7 @@ export interface FederationUse {
 export async function withFederation<T>(
   options: GlobalOptions,
   use: FederationUse,
-  work: (site: Federation, store: Store | undefined) => Promise<T>,
+  work: (site: Site, store: Store | undefined) => Promise<T>,
 ): Promise<T> {
   const open = async (store?: Store): Promise<T> => {
     const site = await openFederation({
@@ -47,9 +47,17 @@ export async function withFederation<T>(
 }
 
 /** False: no store is named, and there is none of the default name. */
-function hasStore({ store }: GlobalOptions): boolean {
+export function hasStore({ store }: GlobalOptions): boolean {
   return store !== DEFAULT_STORE || isServer(store) || existsSync(resolve(sqlitePathOf(store)));
 }
+
+/** Whether this folder belongs to a site: it has settings of federation, or a log. */
+export function isFederated(options: GlobalOptions): boolean {
+  const home = homeOf(options);
+  return existsSync(settingsFile(home)) || existsSync(join(home, HOME_FILE));
+}
+
+const HOME_FILE = "federation.db";
 
 export function startProgress(verb: string, unit: string): Progress {
   return createProgress(verb, unit, () => systemClock.monotonic());

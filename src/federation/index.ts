@@ -65,6 +65,7 @@ export type {
   TracedRelation,
 } from "./api.ts";
 export { createFederation, openFederation } from "./federation.ts";
+export type { Site } from "./site.ts";
 export { createFederationHandler } from "./serve/federation-handler.ts";
 export type { Call } from "./serve/route.ts";
 export { listSnapshotsIn } from "./site-snapshots.ts";

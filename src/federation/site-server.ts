@@ -5,7 +5,7 @@
 // site-server.V2. Beyond loopback the server needs TLS, or the operator's word that a proxy in front of it has TLS (F-52).
 
 import { RepriseError, systemClock, systemTimers } from "../base/index.ts";
-import { isLoopback, listen } from "../http/index.ts";
+import { isLoopback, listen, type HttpRoute } from "../http/index.ts";
 import type { SiteServer, ServeOptions } from "./api.ts";
 import type { Peer } from "./check-settings.ts";
 import { createFederationHandler, type FederationHandler } from "./serve/federation-handler.ts";
@@ -46,6 +46,20 @@ export async function serveSite(
     close: () => listener.close(),
     [Symbol.asyncDispose]: () => listener.close(),
   };
+}
+
+/** The routes for other sites, for a server that answers other requests as well. */
+export interface SiteRoutes {
+  readonly routes: readonly HttpRoute[];
+  /** Wakes long polls. */
+  changed(): void;
+  /** After the server that has the routes was closed. */
+  close(): Promise<void>;
+}
+
+export function siteRoutes(parts: SiteParts, routes: readonly Route[]): SiteRoutes {
+  const handler = createHandler(parts, routes);
+  return { routes: handler.routes, changed: () => handler.changed(), close: () => handler.close() };
 }
 
 function createHandler(parts: SiteParts, extraRoutes: readonly Route[]): FederationHandler {

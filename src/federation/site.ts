@@ -28,7 +28,7 @@ import { firstEpoch } from "./log/origin.ts";
 import { PeerExchange, type PullWait, type Target } from "./peer-exchange.ts";
 import { SiteLog, type SiteLogParts } from "./site-log.ts";
 import type { Route } from "./serve/route.ts";
-import { serveSite } from "./site-server.ts";
+import { serveSite, siteRoutes, type SiteRoutes } from "./site-server.ts";
 import { bundleOf, findRuns } from "./site-runs.ts";
 import { SiteSnapshots } from "./site-snapshots.ts";
 import { offerWork } from "./site-work.ts";
@@ -290,16 +290,27 @@ export class Site implements Federation {
   // ── serving ──
 
   async serve(options: ServeOptions = {}): Promise<SiteServer> {
+    const server = await serveSite(this.#parts, options, await this.#offeredRoutes());
+    this.onChange(() => server.changed());
+    this.onClose(() => server.close());
+    return server;
+  }
+
+  /** What `serve` answers, as routes of a server that the caller has. */
+  async openRoutes(): Promise<SiteRoutes> {
+    const opened = siteRoutes(this.#parts, await this.#offeredRoutes());
+    this.onChange(() => opened.changed());
+    return opened;
+  }
+
+  async #offeredRoutes(): Promise<readonly Route[]> {
     await this.record();
     this.#offered ??= offerWork(this.#parts).then((work) => {
       if (work !== undefined) this.onClose(() => work.stop());
       return work?.routes ?? [];
     });
     this.#offered.catch(() => (this.#offered = undefined));
-    const server = await serveSite(this.#parts, options, await this.#offered);
-    this.onChange(() => server.changed());
-    this.onClose(() => server.close());
-    return server;
+    return this.#offered;
   }
 
   // ── for createFederation ──

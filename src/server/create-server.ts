@@ -11,6 +11,8 @@ import { isLoopback, listen, RequestHandler, type HttpRoute, type Listener } fro
 import { silentLogger, type Definition, type Logger } from "../kernel/index.ts";
 import { ServerAccess, type AuthOptions } from "./auth/server-access.ts";
 import { signInRoutes } from "./auth/sign-in-page.ts";
+import { dashboardRoutes } from "./dashboard.ts";
+import { errorPageRoute } from "./error-pages.ts";
 import type { Notice, ServerHost } from "./host.ts";
 import { makeLink, type ApprovalLink, type ApprovalLinkOptions } from "./links/make-link.ts";
 import type { LogRing } from "./log-ring.ts";
@@ -46,7 +48,9 @@ export interface ServerOptions {
   readonly executes?: boolean;
   /** The federated site of this store. */
   readonly federation?: Federation;
-  /** Routes of other rooms, tried after those of the API. */
+  /** Whether the dashboard is served; default true. */
+  readonly dashboard?: boolean;
+  /** Routes of other rooms, tried after those of the API and the dashboard. */
   readonly routes?: readonly HttpRoute[];
 }
 
@@ -133,6 +137,8 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
       ...OPERATIONS.map((implemented) => operationRoute(implemented, compile)),
       documentRoute(basePath),
       ...signInRoutes(basePath),
+      errorPageRoute(basePath),
+      ...(options.dashboard === false ? [] : dashboardRoutes({ basePath, isSecure: (url) => access.isSecure(url) })),
       ...(options.routes ?? []),
     ],
     limits,

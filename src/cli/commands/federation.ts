@@ -1,12 +1,11 @@
-// Federation: the commands peer, push, serve, head, snapshot, fed, archive and erase.
+// Federation: the commands peer, push, head, snapshot, fed, archive and erase.
 
 import type { Command } from "commander";
-import { action, collect, examples, helpNotes, wholeNumber } from "../command.ts";
+import { action, collect, examples, helpNotes } from "../command.ts";
 import type { FedOptions, ResolveOptions } from "../fed.ts";
 import type { EraseOptions, HistoryOptions } from "../history.ts";
 import type { PeerAddOptions } from "../peer.ts";
 import type { PushOptions } from "../push.ts";
-import type { ServeCommandOptions } from "../serve.ts";
 import type { SnapshotOptions } from "../snapshot.ts";
 import type { GlobalOptions } from "../global-options.ts";
 
@@ -24,28 +23,6 @@ export function addFederationCommands(program: Command): void {
         (await import("../push.ts")).push(peer, options),
       ),
     );
-
-  program
-    .command("serve")
-    .description("Answer other sites over HTTP, and exchange records with peers")
-    .option("--port <number>", "port to listen on", wholeNumber, 7420)
-    .option("--host <address>", "address to listen on; anything but loopback needs TLS or --insecure", "127.0.0.1")
-    .option("--tls-cert <file>", "certificate (PEM); with --tls-key, connections are encrypted")
-    .option("--tls-key <file>", "private key of the certificate (PEM)")
-    .option("--insecure", "listen without TLS on an address that other machines reach, such as behind a proxy")
-    .option("--code <file>", "module with the tasks that this site offers to peers, or executes for them")
-    .option("--no-sync", "only answer; do not pull from and push to peers")
-    .addHelpText(
-      "after",
-      examples("serve", "serve --host 0.0.0.0 --tls-cert site.pem --tls-key site.key", "serve --port 0 --no-sync"),
-    )
-    .addHelpText(
-      "after",
-      helpNotes(
-        "\nThe log is the same for all readers and tells nothing; a peer with a token also gets what rules publish.",
-      ),
-    )
-    .action(action(async (options: ServeCommandOptions) => (await import("../serve.ts")).serve(options)));
 
   program
     .command("head")

@@ -1,8 +1,9 @@
-// Run: the commands init, dev, worker and run.
+// Run: the commands init, dev, worker, serve and run.
 
 import type { Command } from "commander";
-import { action, collect, examples, positiveNumber, wholeNumber } from "../command.ts";
+import { action, collect, examples, helpNotes, positiveNumber, wholeNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
+import type { ServeCommandOptions } from "../serve.ts";
 import type { WorkerOptions } from "../worker.ts";
 
 const FILE = "module whose exported definitions and tasks are registered";
@@ -59,6 +60,42 @@ export function addRunCommands(program: Command): void {
     .action(
       action(async (file: string, options: WorkerOptions) => (await import("../worker.ts")).worker(file, options)),
     );
+
+  program
+    .command("serve")
+    .description("Serve the HTTP API and the dashboard; in the folder of a federated site, also answer other sites")
+    .option("--port <number>", "port to listen on; 0: any free port", wholeNumber, 7420)
+    .option(
+      "--host <address>",
+      "address to listen on; anything but loopback needs --expose, tokens and TLS",
+      "127.0.0.1",
+    )
+    .option("--expose", "let other machines reach the API")
+    .option("--tls-cert <file>", "certificate (PEM); with --tls-key, connections are encrypted")
+    .option("--tls-key <file>", "private key of the certificate (PEM)")
+    .option("--insecure", "listen without TLS on an address that other machines reach, such as behind a proxy")
+    .option("--origin <url>", "address that people use, such as https://runs.example.org, if a proxy is in front")
+    .option("--code <file>", "module with the definitions to start, replay and verify, and the tasks offered to peers")
+    .option("--worker", "also execute runs of the code")
+    .option("--tokens <file>", "file of the tokens (default: tokens.json in the home folder)")
+    .option("--no-dashboard", "serve the API without the dashboard")
+    .option("--no-sync", "of a federated site: do not pull from and push to peers")
+    .addHelpText(
+      "after",
+      examples(
+        "serve",
+        "serve --code order.ts --worker",
+        "serve --host 0.0.0.0 --expose --tls-cert site.pem --tls-key site.key",
+        "serve --port 0 --no-sync",
+      ),
+    )
+    .addHelpText(
+      "after",
+      helpNotes(
+        "\nOf a federated site, the log is the same for all readers and tells nothing; a peer with a token also gets what rules publish.",
+      ),
+    )
+    .action(action(async (options: ServeCommandOptions) => (await import("../serve.ts")).serve(options)));
 
   program
     .command("run")
