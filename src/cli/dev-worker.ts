@@ -3,13 +3,24 @@
 
 import { existsSync } from "node:fs";
 import module from "node:module";
+import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { storeOf } from "../stores/index.ts";
-import { createEngine } from "../engine/index.ts";
+import { createEngine, type Client } from "../engine/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, loadEngineOptions } from "./load-definitions.ts";
-import { logLines } from "./log-lines.ts";
+import { logLines, type LogLines } from "./log-lines.ts";
+import { LogRing } from "../server/index.ts";
+import {
+  announceDashboard,
+  ANNOUNCE_VARIABLE,
+  CONNECTION,
+  devAccess,
+  DRAIN,
+  PORT_VARIABLE,
+  type DevMessage,
+} from "./dev-protocol.ts";
 import { EXIT } from "./exit-codes.ts";
 import { isPackageFile } from "./package-files.ts";
 import { payloadOptions } from "./payload-module.ts";
@@ -17,25 +28,22 @@ import { RunTail } from "./run-tail.ts";
 import { redactedStore } from "./redacted-store.ts";
 import { onInterrupt } from "./signals.ts";
 
-/** From the child to its parent. */
-export interface LoadedFiles {
-  readonly files: readonly string[];
-}
-/** From the parent to its child. */
-export const DRAIN = "drain";
-
 export async function devWorker(file: string, options: GlobalOptions): Promise<number> {
   // A terminal sends Ctrl-C to both processes; only the parent handles it.
   onInterrupt({ cleanUp: () => new Promise(() => {}), announce: () => {} });
   const files = collectUserFiles();
-  const sendFiles = (): void => void process.send?.({ files: [...files] } satisfies LoadedFiles);
+  const send = (message: DevMessage): void => void process.send?.(message);
   let definitions;
   try {
     definitions = await loadDefinitions(file);
+  } catch (error) {
+    send({ failed: error instanceof Error ? error.message : String(error) });
+    throw error;
   } finally {
-    sendFiles();
+    send({ files: [...files] });
   }
   const log = logLines(options.json);
+  const logs = new LogRing();
   let store: Store | undefined;
   const source = storeOf(options.store);
   const engine = await createEngine({
@@ -43,18 +51,41 @@ export async function devWorker(file: string, options: GlobalOptions): Promise<n
     definitions,
     // On a development machine no other worker claims work with a label.
     worker: { labels: "any" },
-    logger: log,
+    logger: logs.logger(log),
     ...payloadOptions(),
     ...(await loadEngineOptions(file)),
   });
   const tail = store === undefined ? undefined : new RunTail(redactedStore(store), options.json);
   const names = definitions.map(({ name }) => name);
   log.event("dev.ready", `ready: ${names.join(", ")}`, { definitions: names });
+  const server = await serveConnections(engine, logs, log, options);
+  send({ ready: true });
   await drainRequested();
+  await server?.close();
   await engine.drain({ grace: "30 s" });
   await tail?.settled();
   await engine.close();
   return EXIT.ok;
+}
+
+/** Answers the connections that the parent passes. Undefined: it passes none. */
+async function serveConnections(
+  engine: Client,
+  logs: LogRing,
+  log: LogLines,
+  options: GlobalOptions,
+): Promise<{ close(): Promise<void> } | undefined> {
+  const port = Number(process.env[PORT_VARIABLE] ?? Number.NaN);
+  if (Number.isNaN(port)) return undefined;
+  const { createServer } = await import("../server/index.ts");
+  const server = createServer(engine, { ...devAccess(options), logger: log, logs });
+  const sockets = (accept: (socket: Socket) => void): void =>
+    void process.on("message", (message, handle) => {
+      if (message === CONNECTION && handle instanceof Socket) accept(handle);
+    });
+  const listener = await server.listen({ port, sockets });
+  if (process.env[ANNOUNCE_VARIABLE] === "1") announceDashboard(log, listener.url, server.signInAddress());
+  return listener;
 }
 
 /** Resolves when the parent sends DRAIN or exits. */

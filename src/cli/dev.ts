@@ -2,12 +2,14 @@
 //
 // dev.D1. One child at a time: the old child has drained before the new one starts, so they never hold the same run.
 // dev.D2. A child that cannot load its file, or dies, is restarted after the next change, not earlier.
+// dev.D3. The dashboard has one address over all restarts (dev-server.V1).
 
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, statSync, watch, type FSWatcher } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { RepriseError, systemTimers } from "../base/index.ts";
-import { DRAIN, type LoadedFiles } from "./dev-worker.ts";
+import { DevServer } from "./dev-server.ts";
+import { ANNOUNCE_VARIABLE, DRAIN, PORT_VARIABLE, type DevMessage } from "./dev-protocol.ts";
 import { shownUrl } from "../stores/index.ts";
 import { globalArguments, globalEnv, type GlobalOptions } from "./global-options.ts";
 import { logLines } from "./log-lines.ts";
@@ -19,27 +21,44 @@ import { refuseMemoryStore } from "./worker.ts";
 /** Editors write a file in several steps. */
 const SETTLE_MS = 80;
 
-export async function dev(file: string, options: GlobalOptions): Promise<number> {
+export interface DevOptions extends GlobalOptions {
+  /** Default: 7420, or any free one if that is taken. */
+  readonly port?: number;
+  readonly dashboard: boolean;
+}
+
+const DEFAULT_PORT = 7420;
+
+export async function dev(file: string, options: DevOptions): Promise<number> {
   refuseMemoryStore(options.store);
   const path = resolve(file);
   if (!existsSync(path)) throw new RepriseError("USAGE", `There is no file ${path}. Check the path.`);
   const log = logLines(options.json);
   const args = ["dev-worker", path, ...globalArguments(options)];
+  const { port = DEFAULT_PORT } = options;
+  const server = options.dashboard
+    ? await DevServer.open(port, options.port !== undefined, path, options, log)
+    : undefined;
   let child: ChildProcess | undefined;
   let exited: Promise<void> = Promise.resolve();
   let stopping = false;
   let restarting: Promise<void> | undefined;
 
   const start = (): void => {
-    const started = fork(process.argv[1] ?? "", args, { env: globalEnv(options) });
+    const started = fork(process.argv[1] ?? "", args, { env: { ...globalEnv(options), ...serverEnv(server) } });
     child = started;
-    started.on("message", ({ files }: LoadedFiles) => watched.set([path, ...files]));
+    started.on("message", (message: DevMessage) => {
+      if (message.files !== undefined) watched.set([path, ...message.files]);
+      server?.onMessage(started, message);
+    });
     exited = new Promise((resolveExited) => {
       started.once("exit", (code, signal) => {
         if (child === started) child = undefined;
         // dev.D2
-        if (!stopping && restarting === undefined)
+        if (!stopping && restarting === undefined) {
+          void server?.onEnded(String(signal ?? code));
           log.event("dev.ended", `worker exited (${signal ?? code}); waiting for a file change`, { code, signal });
+        }
         resolveExited();
       });
     });
@@ -50,6 +69,7 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
   };
   const restart = async (changed: string): Promise<void> => {
     log.event("dev.changed", `${paint("cyan", "changed")} ${plain(changed)}`, { file: changed });
+    server?.release();
     // dev.D1
     await drain();
     restarting = undefined;
@@ -64,7 +84,9 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
     announce: () => log.event("dev.stopping", STOPPING, {}),
     cleanUp: async () => {
       stopping = true;
+      server?.release();
       await drain();
+      await server?.close();
     },
     abandon: () => child?.kill("SIGKILL"),
   });
@@ -74,6 +96,11 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
   });
   start();
   return new Promise<number>(() => {});
+}
+
+function serverEnv(server: DevServer | undefined): NodeJS.ProcessEnv {
+  if (server === undefined) return {};
+  return { [PORT_VARIABLE]: String(server.port), ...(server.announces && { [ANNOUNCE_VARIABLE]: "1" }) };
 }
 
 /** Watches files through their folders, because editors replace a file instead of writing to it. */

@@ -7,7 +7,7 @@
 //   other sites there.
 
 import { existsSync } from "node:fs";
-import { RepriseError, systemClock } from "../base/index.ts";
+import { RepriseError } from "../base/index.ts";
 import { createClient, createEngine, type Client } from "../engine/index.ts";
 import type { ServeOptions, Site } from "../federation/index.ts";
 import { isLoopback } from "../http/index.ts";
@@ -51,7 +51,7 @@ export async function serve(options: ServeCommandOptions): Promise<number> {
   if (isPeersOnly || !hasRuns) return servePeers(options, tls, isPeersOnly && hasRuns);
   checkExposure(options);
   refuseMemoryStore(options.store);
-  const logs = new LogRing(systemClock);
+  const logs = new LogRing();
   const client = await openClient(options, logs);
   try {
     // serve.S2

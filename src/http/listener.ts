@@ -24,6 +24,8 @@ export interface ListenOptions {
   readonly names?: readonly string[];
   /** The response to a request whose Host is not of this server. Default: a code and a message in JSON. */
   readonly refuseHost?: () => Response;
+  /** Another process listens at `host` and `port` and passes its connections here: this function gets the one that takes them. */
+  readonly sockets?: (accept: (socket: Socket) => void) => void;
   /** Ends the server as `close` does. */
   readonly signal?: AbortSignal;
   readonly timers: Timers;
@@ -59,11 +61,12 @@ export async function listen(handler: ClosableHandler, options: ListenOptions): 
   const { host = "127.0.0.1", port = 0, tls, signal, timers, refuseHost = wrongHost } = options;
   const server = tls === undefined ? createHttp(settings) : createHttps({ ...settings, ...readTls(tls) });
   server.maxConnections = MAX_CONNECTIONS;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) => reject(cannotListen(host, port, cause)));
-    server.listen(port, host, resolve);
-  });
-  const bound = (server.address() as AddressInfo).port;
+  if (options.sockets === undefined)
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (cause) => reject(cannotListen(host, port, cause)));
+      server.listen(port, host, resolve);
+    });
+  const bound = (server.address() as AddressInfo | null)?.port ?? port;
   const scheme = tls === undefined ? "http" : "https";
   const names = namesOf(host, bound, options.names);
   const sockets = new OpenSockets(server, tls === undefined ? "connection" : "secureConnection");
@@ -74,6 +77,11 @@ export async function listen(handler: ClosableHandler, options: ListenOptions): 
   server.on("request", onRequest);
   // Node would tell every client to send its body; the handler does so when it reads it.
   server.on("checkContinue", onRequest);
+  options.sockets?.((socket) => {
+    server.emit("connection", socket);
+    // It was paused, so that no bytes are lost on the way.
+    socket.resume();
+  });
   const close = closerOf(server, sockets, handler, timers);
   signal?.addEventListener("abort", () => void close(), { once: true });
   if (signal?.aborted === true) await close();

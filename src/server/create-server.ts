@@ -4,6 +4,7 @@
 //   routes of federation.
 // create-server.S2. The server neither opens nor closes the engine. `close` lets running requests finish, and ends what waits or streams.
 
+import type { Socket } from "node:net";
 import { ENGINE_NAME, RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
 import { openStoreOf, type Client } from "../engine/index.ts";
 import type { Federation } from "../federation/index.ts";
@@ -68,6 +69,8 @@ export interface ListenAt {
   readonly insecure?: boolean;
   /** More names that clients call this server by, with port. */
   readonly names?: readonly string[];
+  /** Another process listens at `host` and `port`, and passes its connections to the function that this one gets. */
+  readonly sockets?: (accept: (socket: Socket) => void) => void;
 }
 
 /** An engine behind HTTP. */
@@ -216,7 +219,7 @@ async function listenAt(
   at: ListenAt,
   access: ServerAccess,
 ): Promise<Listener> {
-  const { host = "127.0.0.1", port = DEFAULT_PORT, tls, expose = false, insecure = false, names = [] } = at;
+  const { host = "127.0.0.1", port = DEFAULT_PORT, tls, expose = false, insecure = false, names = [], sockets } = at;
   if (!Number.isInteger(port) || port < 0 || port > MAX_PORT)
     throw new RepriseError("BAD_OPTIONS", `listen: port: expected 0 (any free port) to ${MAX_PORT}, got ${port}.`);
   access.checkListen(host, expose);
@@ -229,7 +232,14 @@ async function listenAt(
   }
   // A proxy in front of the server passes the host of the public address.
   const known = [...names, ...access.guard.publicHosts()];
-  const listener = await listen(handler, { host, port, timers: systemTimers, ...(tls && { tls }), names: known });
+  const listener = await listen(handler, {
+    host,
+    port,
+    timers: systemTimers,
+    ...(tls && { tls }),
+    ...(sockets && { sockets }),
+    names: known,
+  });
   access.guard.addAddress(listener.url, names);
   return listener;
 }

@@ -5,4 +5,4 @@ export { tokenHash, type TokenSettings } from "./auth/api-token.ts";
 export type { ApprovalLink, ApprovalLinkOptions } from "./links/make-link.ts";
 export type { AuthOptions } from "./auth/server-access.ts";
 export { LogRing, type KeptLine } from "./log-ring.ts";
-export type { Call, Caller, HandlerOf, HandlersOf, Notice, ServerHost } from "./host.ts";
+export type { Caller, Notice } from "./host.ts";

@@ -2,9 +2,10 @@
 //
 // log-ring.L1. Bounded in lines and in characters: the oldest lines go first. A line of a run is found by the run's id.
 
-import type { Clock, EpochMs } from "../base/index.ts";
+import { systemClock, type Clock, type EpochMs } from "../base/index.ts";
 import { LOG_LEVELS, type Logger, type LogLevel } from "../kernel/index.ts";
 
+/** A line of a run's log. */
 export interface KeptLine {
   readonly at: EpochMs;
   readonly level: LogLevel;
@@ -16,13 +17,26 @@ export interface KeptLine {
 const MAX_LINES = 10_000;
 const MAX_CHARACTERS = 8_000_000;
 
+/**
+ * Keeps the last log lines of runs in memory, for the dashboard: its `logger` goes to the engine, and itself to the server.
+ *
+ * @example
+ * ```ts
+ * import { createEngine, workflow } from "reprise";
+ * import { createServer, LogRing } from "reprise/server";
+ * const hello = workflow("hello", async (ctx) => ctx.log.info("working"));
+ * const logs = new LogRing();
+ * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [hello], logger: logs.logger(console) });
+ * await using server = createServer(engine, { logs });
+ * ```
+ */
 export class LogRing {
   readonly #lines: { readonly line: KeptLine; readonly size: number }[] = [];
   readonly #clock: Clock;
   #first = 0;
   #size = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock = systemClock) {
     this.#clock = clock;
   }
 

@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { action, collect, examples, helpNotes, positiveNumber, wholeNumber } from "../command.ts";
+import type { DevOptions } from "../dev.ts";
 import type { GlobalOptions } from "../global-options.ts";
 import type { ServeCommandOptions } from "../serve.ts";
 import type { WorkerOptions } from "../worker.ts";
@@ -22,10 +23,12 @@ export function addRunCommands(program: Command): void {
 
   program
     .command("dev")
-    .description("Run a worker that restarts on file changes and prints run events")
+    .description("Run a worker that restarts on file changes, prints run events and serves the dashboard")
     .argument("<file>", FILE)
+    .option("--port <number>", "port of the dashboard (default: 7420, or a free one if that is taken)", wholeNumber)
+    .option("--no-dashboard", "listen on no port")
     .addHelpText("after", examples("dev workflows.ts", "dev workflows.ts --store sqlite:try.db"))
-    .action(action(async (file: string, options: GlobalOptions) => (await import("../dev.ts")).dev(file, options)));
+    .action(action(async (file: string, options: DevOptions) => (await import("../dev.ts")).dev(file, options)));
 
   program
     .command("dev-worker", { hidden: true })
