@@ -57,8 +57,8 @@ export async function devWorker(file: string, options: GlobalOptions): Promise<n
   });
   const tail = store === undefined ? undefined : new RunTail(redactedStore(store), options.json);
   const names = definitions.map(({ name }) => name);
-  log.event("dev.ready", `ready: ${names.join(", ")}`, { definitions: names });
   const server = await serveConnections(engine, logs, log, options);
+  log.event("dev.ready", `ready: ${names.join(", ")}`, { definitions: names });
   send({ ready: true });
   await drainRequested();
   await server?.close();

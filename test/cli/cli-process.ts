@@ -120,16 +120,28 @@ export function startOnTerminal(args: readonly string[], options: CliOptions = {
 }
 
 /** Resolves when the process has printed `words` on either stream; `finished` still returns the whole output. */
-export function waitForOutput(child: ReturnType<typeof startNode>, words: string): Promise<void> {
+export async function waitForOutput(child: ReturnType<typeof startNode>, words: string): Promise<void> {
+  await matchOutput(child, { exec: (output) => (output.includes(words) ? [words] : null) }, words);
+}
+
+/** What the pattern matches in the output from now on. */
+export function matchOutput(
+  child: ReturnType<typeof startNode>,
+  pattern: { exec(output: string): readonly string[] | null },
+  name: unknown = pattern,
+): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
     let output = "";
     const listen = (chunk: unknown): void => {
       output += String(chunk);
-      if (output.includes(words)) resolve();
+      const match = pattern.exec(output);
+      if (match !== null) resolve(match);
     };
     child.stderr.on("data", listen);
     child.stdout.on("data", listen);
-    child.once("exit", () => reject(new Error(`The process ended without printing "${words}". Its output: ${output}`)));
+    child.once("exit", () =>
+      reject(new Error(`The process ended without printing "${String(name)}". Its output: ${output}`)),
+    );
   });
 }
 

@@ -8,6 +8,7 @@ import {
   finished,
   isInstalled,
   jsonLines,
+  matchOutput,
   waitForOutput,
   startCli,
   startOnTerminal,
@@ -90,6 +91,35 @@ test("dev names the line of a file that cannot be loaded, and tries again after 
   expect(stderr).toMatch(/error USAGE: .*flows\.mjs cannot be loaded: Error: at load \(missing\.mjs:1\)/);
 });
 
+test("the dashboard keeps its address while the worker restarts, and answers while the file cannot be loaded", async () => {
+  using project = new Project();
+  project.writeAll("Hello");
+  const child = startCli(["dev", "flows.mjs", "--store", project.url, "--home", project.file("home")], {
+    cwd: project.path,
+  });
+  const ended = finished(child);
+  const [, address = "", code = ""] = await matchOutput(child, /dashboard (http:\/\/127\.0\.0\.1:\d+)\/login#(\S+)/);
+  const signedIn = await fetch(`${address}/v1/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-reprise": "1" },
+    body: JSON.stringify({ code }),
+  });
+  expect(signedIn.ok, await signedIn.text()).toBe(true);
+  const page = { headers: { accept: "text/html" } };
+  expect((await fetch(`${address}/runs`, page)).status).toBe(200);
+  // The worker has the code; the command itself has none.
+  const failed = waitForOutput(child, "waiting for a file change");
+  project.write("flows.mjs", 'import "./missing.mjs";\n');
+  await failed;
+  expect((await fetch(`${address}/runs`, page)).status).toBe(200);
+  const ready = waitForOutput(child, "ready: greet");
+  project.writeAll("Hello");
+  await ready;
+  expect((await fetch(`${address}/openapi.json`)).status).toBe(200);
+  child.kill("SIGTERM");
+  expect((await ended).stdout.match(/dashboard/g)).toHaveLength(1);
+});
+
 test("with --json every line is one JSON value; a second Ctrl-C leaves no process behind", async () => {
   using project = new Project();
   project.writeAll("Hello");
@@ -116,6 +146,7 @@ test("with --json every line is one JSON value; a second Ctrl-C leaves no proces
   const lines = jsonLines(stdout);
   expect(lines.flatMap(({ event }) => (event === undefined ? [] : [event as string]))).toEqual([
     "dev.started",
+    "dev.serving",
     "dev.ready",
     "dev.stopping",
   ]);
