@@ -50,7 +50,7 @@ export interface Point {
 export type Direction = "right" | "down";
 
 export const NODE_HEIGHT = 46;
-const MIN_WIDTH = 148;
+const MIN_WIDTH = 158;
 const MAX_WIDTH = 232;
 const CHAR_WIDTH = 7.4;
 const ICON_AND_PADDING = 46;
@@ -92,8 +92,16 @@ export function layoutPicture(picture: Picture, direction: Direction = "right"):
     const { x, y, width, height } = graph.node(node.id) as Required<Box>;
     return { ...node, x: round(x - width / 2), y: round(y - height / 2), width, height };
   });
+  const routes = attach(
+    known.map((edge, index) => {
+      const [from, to] = [edge.from ?? START, edge.to ?? END];
+      const { points } = graph.edge(from, to, String(index)) as { points: Point[] };
+      return { from: graph.node(from) as Required<Box>, to: graph.node(to) as Required<Box>, points };
+    }),
+    direction,
+  );
   const edges = known.map((edge, index) => {
-    const { points } = graph.edge(edge.from ?? START, edge.to ?? END, String(index)) as { points: Point[] };
+    const points = routes[index]!;
     return { ...edge, id: `${index}`, path: smooth(points, direction), middle: middleOf(points) };
   });
   const ends = ([START, END] as const)
@@ -118,6 +126,51 @@ interface Box {
   readonly y?: number;
   readonly width?: number;
   readonly height?: number;
+}
+
+interface Route {
+  readonly from: Required<Box>;
+  readonly to: Required<Box>;
+  readonly points: readonly Point[];
+}
+
+/** An end of an edge: on which side of its node it stands, and where its neighbor is, for the order along that side. */
+interface End {
+  readonly edge: number;
+  readonly isStart: boolean;
+  readonly box: Required<Box>;
+  readonly side: -1 | 1;
+  readonly neighbor: Point;
+}
+
+/** Moves the ends of edges to the sides that face the direction of the drawing, spread evenly, so that edges do not cross at a node. */
+function attach(routes: readonly Route[], direction: Direction): readonly (readonly Point[])[] {
+  const along = direction === "right" ? "x" : "y";
+  const across = direction === "right" ? "y" : "x";
+  const ends = routes.flatMap(({ from, to, points }, edge): End[] => {
+    const [first, last] = [points[1] ?? points[0]!, points.at(-2) ?? points.at(-1)!];
+    // A loop leaves and enters on the far side.
+    const isLoop = from === to;
+    const side = (box: Required<Box>, neighbor: Point): -1 | 1 => (isLoop || neighbor[along] > box[along] ? 1 : -1);
+    return [
+      { edge, isStart: true, box: from, side: side(from, first), neighbor: first },
+      { edge, isStart: false, box: to, side: side(to, last), neighbor: last },
+    ];
+  });
+  const moved = routes.map(({ points }) => [...points]);
+  for (const group of Map.groupBy(ends, ({ box }) => box).values())
+    for (const side of [-1, 1] as const) {
+      const own = group.filter((end) => end.side === side).toSorted((a, b) => a.neighbor[across] - b.neighbor[across]);
+      own.forEach(({ edge, isStart, box }, index) => {
+        const [depth, length] = direction === "right" ? [box.width, box.height] : [box.height, box.width];
+        const point = {
+          [along]: box[along] + (side * depth) / 2,
+          [across]: box[across] - length / 2 + (length * (index + 1)) / (own.length + 1),
+        } as unknown as Point;
+        moved[edge]![isStart ? 0 : moved[edge]!.length - 1] = point;
+      });
+    }
+  return moved;
 }
 
 function widthOf(name: string): number {

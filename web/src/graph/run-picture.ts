@@ -110,18 +110,19 @@ function edgesTaken(
   // In order, from START on: a node of a step comes from the nodes of the step before.
   const steps = checkpoints.map(({ nodes }) => nodes.map(({ name }) => name));
   let before: readonly string[] | undefined;
-  for (const names of [...steps.filter((one) => one.length > 0), [...running]]) {
-    const isRunning = names.length > 0 && names.every((name) => running.has(name)) && names.length === running.size;
+  const take = (names: readonly string[], isRunning: boolean): void => {
     edges.forEach(({ from, to }, index) => {
       if (to === undefined) return;
       const comes = from === undefined ? before === undefined : before?.includes(from) === true;
       const times = comes ? names.filter((name) => name === to).length : 0;
       if (times === 0) return;
       taken.set(index, (taken.get(index) ?? 0) + times);
-      if (isRunning && running.has(to)) live.add(index);
+      if (isRunning) live.add(index);
     });
     if (names.length > 0) before = names;
-  }
+  };
+  for (const names of steps) take(names, false);
+  take([...running], true);
   if (hasEnded)
     edges.forEach(({ from, to }, index) => {
       if (to === undefined && from !== undefined && before?.includes(from) === true)

@@ -269,7 +269,7 @@ function FirstLine(props: {
   if (verdict.status === "damaged")
     return (
       <NowLine status="failed" lead="The journal is damaged." command={cli}>
-        {capital(verdict.differences[0]?.message ?? "its hash chain does not match")}.
+        {capital((verdict.differences[0]?.message ?? "its hash chain does not match").replace(/[.\s]+$/, ""))}.
       </NowLine>
     );
   const [difference] = verdict.differences;
@@ -281,7 +281,9 @@ function FirstLine(props: {
       aside={<span class="soft only-l">exit code 4 until the difference is gone</span>}
       {...(isStopped && can("operator") && { actions: <Resume id={run.id} disabled /> })}
     >
-      <span class="any">{difference === undefined ? "" : `${difference.where}: ${difference.message}`}</span>
+      <span class="any">
+        {difference === undefined ? "" : `${difference.where}: ${difference.message.replace(/[.\s]+$/, "")}.`}
+      </span>
       {isStopped
         ? " The run is stopped and nothing was written. It resumes when the code agrees again."
         : " A worker with this code would stop the run; nothing was written."}

@@ -90,6 +90,8 @@ export class WaitSamples {
   }
 
   of(name: string): readonly number[] {
-    return this.#samples.get(name) ?? [];
+    const samples = this.#samples.get(name) ?? [];
+    // A line needs two points.
+    return samples.length === 1 ? [samples[0]!, samples[0]!] : samples;
   }
 }

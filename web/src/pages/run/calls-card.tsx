@@ -46,7 +46,7 @@ export function CallsCard({ rows, step }: CallsProps): JSX.Element | null {
               <tr key={row.command} class={step !== undefined && stepOf(row) === step ? "on-step" : ""}>
                 <td>{stepOf(row) ?? "—"}</td>
                 <td class="any">
-                  <a href={hrefWith({ view: "timeline", at: row.command })}>
+                  <a href={hrefWith({ view: "timeline", step: row.command })}>
                     <Status status={row.state} word={row.key === undefined ? row.name : `${row.name} · ${row.key}`} />
                   </a>
                 </td>

@@ -133,7 +133,7 @@ function Node({ node, state }: { readonly node: PlacedNode; readonly state: Node
         {cut(node.name, room)}
       </text>
       <text class="m" x={x + 32} y={y + 36}>
-        {cut(nodeText(state), Math.floor((width - 38) / 5.6))}
+        {cut(nodeText(state), Math.floor((width - 38) / 5.5))}
       </text>
       {state.progress !== undefined && <Progress node={node} progress={state.progress} />}
     </g>

@@ -27,6 +27,7 @@ import { GraphCanvas, GraphTable } from "./graph-canvas.tsx";
 import { forkAt, StateCard } from "./state-card.tsx";
 import { namesOf, StepSlider } from "./step-slider.tsx";
 import { useCheckpoints } from "./use-checkpoints.ts";
+import { ViewSwitch } from "./view-switch.tsx";
 import type { RunViewProps } from "./views.ts";
 import "./graph-view.css";
 
@@ -44,7 +45,7 @@ export default function GraphView({ run }: RunViewProps): JSX.Element {
   const [choosing, setChoosing] = useState(false);
   const isLive = run.endedAt === undefined;
   const last = checkpoints.at(-1)?.step ?? 0;
-  const asked = param("step");
+  const asked = param("checkpoint");
   const step =
     /^\d{1,9}$/.test(asked) && checkpoints.some((one) => one.step === Number(asked)) ? Number(asked) : undefined;
   const other = param("with");
@@ -56,11 +57,9 @@ export default function GraphView({ run }: RunViewProps): JSX.Element {
       : isGraph
         ? pictureOfGraph({ picture, checkpoints, step, rows, isLive })
         : pictureOfFlow(picture, rows, run.status === "completed");
-  const running = [...(state?.nodes ?? [])]
-    .filter(([, one]) => ["running", "waiting", "queued", "failed"].includes(one.status))
-    .map(([name]) => name);
+  const running = [...new Set(checkpoints.at(-1)?.next)];
 
-  const show = (next: number | undefined): void => setQuery({ step: next });
+  const show = (next: number | undefined): void => setQuery({ checkpoint: next });
   const move = (by: number): void => {
     const from = checkpoints.findIndex((one) => one.step === (step ?? last));
     if (step === undefined) {
@@ -122,6 +121,7 @@ export default function GraphView({ run }: RunViewProps): JSX.Element {
                   Table
                 </button>
               </span>
+              <ViewSwitch run={run} />
             </header>
             {picture !== undefined && state !== undefined ? (
               asTable ? (

@@ -104,18 +104,20 @@ function LoadedRun({ run }: { readonly run: RunDetail }): JSX.Element {
         </div>
         {row !== undefined && <StepPanel key={row.command} run={run} row={row} />}
       </div>
-      <KeyRow
-        keys={[
-          ["↑ ↓", "step"],
-          ["← →", "attempt"],
-          ["Enter", "open panel"],
-          ["E", "failed only"],
-          ["Z", "fold idle time"],
-          ["C", "copy as CLI"],
-          ["Esc", "back to the list"],
-          ["?", "all keys"],
-        ]}
-      />
+      {currentView(run).name !== "graph" && (
+        <KeyRow
+          keys={[
+            ["↑ ↓", "step"],
+            ["← →", "attempt"],
+            ["Enter", "open panel"],
+            ["E", "failed only"],
+            ["Z", "fold idle time"],
+            ["C", "copy as CLI"],
+            ["Esc", "back to the list"],
+            ["?", "all keys"],
+          ]}
+        />
+      )}
     </>
   );
 }

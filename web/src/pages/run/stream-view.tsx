@@ -2,8 +2,16 @@
 
 import type { JSX } from "preact";
 import { StreamPanel } from "../../stream/stream-panel.tsx";
+import { ViewSwitch } from "./view-switch.tsx";
 import type { RunViewProps } from "./views.ts";
 
 export default function StreamView({ run }: RunViewProps): JSX.Element {
-  return <StreamPanel run={run} />;
+  return (
+    <>
+      <p class="row view-row">
+        <ViewSwitch run={run} />
+      </p>
+      <StreamPanel run={run} />
+    </>
+  );
 }

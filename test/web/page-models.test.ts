@@ -1,0 +1,236 @@
+// What pages derive from answers of the API: pictures of runs, texts of promises, lists that do not jump, verdicts.
+
+import { expect, test } from "vitest";
+import type { Picture, TimelineRow, VerdictBody } from "../../src/contract/index.ts";
+import { pictureOfFlow, pictureOfGraph } from "../../web/src/graph/run-picture.ts";
+import { countEdits, diffLines } from "../../web/src/pages/approvals/line-diff.ts";
+import { patchList } from "../../web/src/pages/approvals/open-list.ts";
+import { commandOf, medianWait, outcomeOf, pathOf, textOfPromise } from "../../web/src/pages/approvals/promise-text.ts";
+import { foldText, rowsOf, tilesOf } from "../../web/src/pages/proof/verdict-model.ts";
+import { limitCommand, rateText, totalsOf, unclaimable } from "../../web/src/pages/queues/queue-figures.ts";
+
+const LOOP: Picture = {
+  nodes: ["think", "search", "reply"].map((name) => ({ id: name, name, kind: "node" })),
+  edges: [
+    { to: "think", kind: "always" },
+    { from: "think", to: "search", kind: "conditional" },
+    { from: "search", to: "think", kind: "always" },
+    { from: "think", to: "reply", kind: "conditional" },
+    { from: "reply", kind: "always" },
+  ],
+};
+const step = (number: number, names: readonly string[], next: readonly string[]) => ({
+  run: "r",
+  step: number,
+  at: "2026-11-18T00:00:00.000Z",
+  nodes: names.map((name) => ({ name, command: name, tookMs: 5, attempts: 1 })),
+  changed: [],
+  next,
+  key: "k",
+});
+const steps = [
+  step(0, [], ["think"]),
+  step(1, ["think"], ["search", "search"]),
+  step(2, ["search", "search"], ["think"]),
+];
+const row = (name: string, rest: Partial<TimelineRow>): TimelineRow => ({
+  command: name,
+  kind: "node",
+  name,
+  state: "completed",
+  spans: [],
+  attempts: 1,
+  ...rest,
+});
+
+test("a graph shows what runs now, how often nodes ran, and how often edges were taken", () => {
+  const rows = [row("think", { step: 3, state: "running" })];
+  const { nodes, edges, live } = pictureOfGraph({
+    picture: LOOP,
+    checkpoints: steps,
+    step: undefined,
+    rows,
+    isLive: true,
+  });
+  expect(nodes.get("think")).toMatchObject({ status: "running", step: 3, runs: 2 });
+  expect(nodes.get("search")).toMatchObject({ status: "completed", step: 2, runs: 2 });
+  expect(nodes.has("reply")).toBe(false);
+  expect([...edges]).toEqual([
+    [0, 1],
+    [1, 2],
+    [2, 1],
+  ]);
+  expect([...live]).toEqual([2]);
+});
+
+test("looking at an earlier step shows that step only and nothing that came after it", () => {
+  const { nodes, live } = pictureOfGraph({ picture: LOOP, checkpoints: steps, step: 1, rows: [], isLive: true });
+  expect(nodes.get("think")).toMatchObject({ status: "completed", current: true, runs: 1 });
+  expect(nodes.has("search")).toBe(false);
+  expect(live.size).toBe(0);
+});
+
+test("a graph that ended has taken the edge to its end", () => {
+  const ended = [step(0, [], ["think"]), step(1, ["think"], ["reply"]), step(2, ["reply"], [])];
+  const { edges } = pictureOfGraph({ picture: LOOP, checkpoints: ended, step: undefined, rows: [], isLive: false });
+  expect(edges.get(4)).toBe(1);
+});
+
+test("a flow shows its nodes by their rows, with the progress of a spread", () => {
+  const picture: Picture = {
+    nodes: [
+      { id: "list", name: "list", kind: "action" },
+      { id: "fetched", name: "fetched", kind: "spread" },
+    ],
+    edges: [
+      { to: "list", kind: "value" },
+      { from: "list", to: "fetched", kind: "value" },
+      { from: "fetched", kind: "value" },
+    ],
+  };
+  const progress = { done: 3, total: 10, failed: 1, running: 2 };
+  const rows = [row("list", {}), row("fetched", { kind: "spread", state: "running", progress })];
+  const { nodes, edges, live } = pictureOfFlow(picture, rows, false);
+  expect(nodes.get("fetched")).toMatchObject({ status: "running", progress });
+  expect([...edges.keys()]).toEqual([0, 1]);
+  expect([...live]).toEqual([1]);
+});
+
+test("a promise is titled by what the code shows, else by its port", () => {
+  expect(textOfPromise({ name: "approve", show: { title: "Refund", why: "damaged", cents: 1 } })).toEqual({
+    title: "Refund",
+    why: "damaged",
+    rest: { cents: 1 },
+  });
+  expect(textOfPromise({ name: "approve", show: "Ship it?" })).toMatchObject({ title: "Ship it?", rest: undefined });
+  expect(textOfPromise({ name: "approve", key: "ann", show: [1] })).toMatchObject({
+    title: "approve · ann",
+    rest: [1],
+  });
+  expect(textOfPromise({ name: "approve", show: "x".repeat(9_000_000) }).title.length).toBeLessThan(200);
+  expect(textOfPromise({ name: "approve", show: JSON.parse('{"__proto__":{"title":"evil"}}') }).title).toBe("approve");
+});
+
+test("an answer has the same words in a shell, quoted for it", () => {
+  const promise = { run: "o'1", name: "approve", key: "a b" };
+  expect(commandOf(promise, { value: { ok: true } }, "because")).toBe(
+    `reprise resolve 'o'\\''1' approve '{"ok":true}' --key 'a b' --reason because`,
+  );
+  expect(commandOf({ run: "o", name: "a" }, { reject: "no way" }, "")).toBe("reprise reject o a 'no way'");
+  expect(pathOf({ run: "a/b", name: "p", key: "k?" })).toBe("/v1/runs/a%2Fb/promises/p/k%3F");
+});
+
+test("a settled promise is called by what its value says", () => {
+  expect(outcomeOf({ outcome: "resolved", value: { ok: false } }).word).toBe("Rejected");
+  expect(outcomeOf({ outcome: "resolved", value: true }).word).toBe("Approved");
+  expect(outcomeOf({ outcome: "resolved", value: 7 }).word).toBe("Answered");
+  expect(outcomeOf({ outcome: "timed_out" }).word).toBe("Timed out");
+  expect(medianWait([])).toBeUndefined();
+});
+
+test("rows stay in their place: an answered one is marked, a new one is counted", () => {
+  const promise = (run: string) => ({
+    run,
+    definition: "d",
+    name: "p",
+    createdAt: "2026-11-18T00:00:00Z",
+    cursor: run,
+  });
+  const { rows } = patchList(undefined, [promise("a"), promise("b")]);
+  const patched = patchList(rows, [promise("c"), promise("b")]);
+  expect(patched.rows.map(({ promise: { run }, gone }) => [run, gone])).toEqual([
+    ["a", true],
+    ["b", false],
+  ]);
+  expect(patched.fresh).toBe(1);
+});
+
+test("an edit is told line by line", () => {
+  const lines = diffLines('{\n  "cents": 7200\n}', '{\n  "cents": 6400\n}');
+  expect(lines.map(({ kind }) => kind)).toEqual(["same", "del", "add", "same"]);
+  expect(countEdits(lines)).toBe(1);
+  expect(countEdits(diffLines("a", "a"))).toBe(0);
+});
+
+const entry = (seq: number) => ({
+  seq,
+  type: "TaskScheduled",
+  command: `Task(${seq})`,
+  at: "2026-11-18T00:00:00Z",
+  line: { tone: "quiet" as const, name: "ship", text: "" },
+});
+const verdict: VerdictBody = {
+  run: "r",
+  status: "different",
+  entries: 11,
+  agreed: 8,
+  chain: { intact: true, head: "sha256:9f03c1d2aa" },
+  gapFree: true,
+  differences: [{ where: "Task(1)", message: "the code asks for notify" }],
+  around: [7, 8, 9, 10].map(entry),
+  tookMs: 7,
+};
+
+test("journal and code stand side by side up to the first difference", () => {
+  expect(rowsOf(verdict).map(({ kind }) => kind)).toEqual(["same", "same", "different", "unreached"]);
+  expect(foldText(verdict)).toBe("entries 1 to 6 agree");
+  expect(tilesOf(verdict, false).map(({ status }) => status)).toEqual([
+    "completed",
+    "completed",
+    "failed",
+    "completed",
+  ]);
+  const more = rowsOf({ ...verdict, entries: 8, around: [7, 8].map(entry) });
+  expect(more.map(({ kind }) => kind)).toEqual(["same", "same", "different"]);
+});
+
+test("limits read as text and as the command that sets them", () => {
+  const limits = { concurrency: 2, rate: { limit: 100, per: 60_000 }, perKey: { concurrency: 1 } };
+  expect(rateText(limits)).toBe("100 per min, per key 1 at once");
+  expect(limitCommand("pay ments", limits)).toBe(
+    "reprise queue limit 'pay ments' --concurrency 2 --rate 100/60000ms --key-concurrency 1",
+  );
+  expect(limitCommand("q", {})).toBe("reprise queue limit q --none");
+});
+
+test("figures add up live workers only, and the oldest work of queues that are not paused", () => {
+  const worker = (alive: boolean) => ({
+    worker: 1,
+    name: "w",
+    startedAt: "",
+    alive,
+    draining: false,
+    leaseUntil: "",
+    concurrency: 8,
+    running: 2,
+    stepsPerSecond: 1.5,
+    definitions: [],
+  });
+  const queue = (name: string, paused: boolean, age: number) => ({
+    name,
+    limits: {},
+    paused,
+    ready: 1,
+    leased: 0,
+    delayed: 0,
+    oldestReadyAt: new Date(100_000 - age).toISOString(),
+  });
+  const totals = totalsOf([queue("a", false, 5), queue("b", true, 50)], [worker(true), worker(false)], 100_000);
+  expect(totals).toEqual({
+    alive: 1,
+    workers: 2,
+    slots: 8,
+    used: 2,
+    stepsPerSecond: 1.5,
+    lost: 1,
+    oldest: { queue: "a", ms: 5 },
+  });
+  const reason = (name: string) => ({ reason: name, text: "", next: [], facts: {} });
+  const pending = ["no_worker", "rate_limit"].map((name) => ({
+    kind: "task" as const,
+    name,
+    count: 1,
+    reasons: [reason(name)],
+  }));
+  expect(unclaimable(pending).map(({ name }) => name)).toEqual(["no_worker"]);
+});
