@@ -16,6 +16,7 @@ import { addScheduleCommands } from "./commands/schedules.ts";
 import { addControlCommands } from "./commands/control.ts";
 import { addMirrorCommands } from "./commands/mirrors.ts";
 import { addMessageCommands } from "./commands/messages.ts";
+import { addTokenCommands } from "./commands/tokens.ts";
 import { addTimeTravelCommands } from "./commands/time-travel.ts";
 import { addRunCommands } from "./commands/run.ts";
 import { DEFAULT_STORE } from "./global-options.ts";
@@ -86,6 +87,7 @@ export function createProgram(): Command {
   addReceiptCommands(program);
   addProvenanceCommands(program);
   addFederationCommands(program);
+  addTokenCommands(program);
   addMaintenanceCommands(program);
   addMemoCommands(program);
   addHelpCommands(program);

@@ -2,6 +2,7 @@
 
 export { createServer, type ListenAt, type Server, type ServerOptions } from "./create-server.ts";
 export { tokenHash, type TokenSettings } from "./auth/api-token.ts";
+export { addToken, listTokens, revokeToken, type NewToken, type NewTokenOptions } from "./auth/manage-tokens.ts";
 export type { ApprovalLink, ApprovalLinkOptions } from "./links/make-link.ts";
 export type { AuthOptions } from "./auth/server-access.ts";
 export { LogRing, type KeptLine } from "./log-ring.ts";

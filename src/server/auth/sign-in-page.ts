@@ -21,9 +21,17 @@ const SCRIPT = `"use strict";
 const state = document.getElementById("state");
 const form = document.getElementById("form");
 const field = document.getElementById("token");
-const code = location.hash.slice(1);
-// Before anything else: a reload or the history must not have the code.
-history.replaceState(null, "", location.pathname);
+/** Removes the code from the address: neither a reload nor the history may have it. */
+function takeCode() {
+  const code = location.hash.slice(1);
+  if (code !== "") history.replaceState(null, "", location.pathname);
+  return code;
+}
+function start() {
+  const code = takeCode();
+  if (code !== "") void signIn({ code });
+  else field.focus();
+}
 async function signIn(body) {
   state.className = "soft";
   state.textContent = "Signing in…";
@@ -54,8 +62,9 @@ form.addEventListener("submit", (event) => {
   field.value = "";
   void signIn({ token });
 });
-if (code !== "") void signIn({ code });
-else field.focus();
+// The address was opened in a tab that shows this page already.
+addEventListener("hashchange", start);
+start();
 `;
 
 const POLICY = [

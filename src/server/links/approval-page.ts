@@ -100,7 +100,11 @@ function decisionOf(value: unknown): unknown {
 /** approval-page.P1. A text is the question; the fields of an object are a list; anything else is JSON. */
 function shown(show: unknown): string {
   if (show === undefined || show === null) return "<h1>Approve?</h1>";
-  if (typeof show === "string") return `<h1>${escapeHtml(cut(show))}</h1>`;
+  if (typeof show === "string") {
+    const [question = "", ...rest] = cut(show).split("\n");
+    const more = rest.join("\n").trim();
+    return `<h1>${escapeHtml(question)}</h1>${more === "" ? "" : `<p class="text">${escapeHtml(more)}</p>`}`;
+  }
   const value = payloadToWire(show, "plain");
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     const fields = Object.entries(value);

@@ -18,6 +18,7 @@ main{max-width:600px;margin:0 auto;padding:24px 16px 32px}
 .card>*{padding:16px;border-bottom:1px solid var(--line)}
 .card>:last-child{border-bottom:0}
 .stack>*+*{margin-top:8px}
+.text{overflow-wrap:anywhere;white-space:pre-wrap}
 .soft{color:var(--text-2)}
 .muted{color:var(--text-3);font-size:.75rem}
 dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:4px 16px}
