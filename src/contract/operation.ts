@@ -36,6 +36,8 @@ export interface OperationSpec<Q, B, R> {
    * same as others, because it says nothing about runs. `filtered`: its code leaves out what the caller may not see. Absent: a refusal.
    */
   readonly scope?: "open" | "filtered";
+  /** Its code chooses among several media types by the Accept header; `answer` is one of them. */
+  readonly negotiates?: true;
   /** It may wait or stream for longer than the time limit of a request. */
   readonly waits?: true;
   /** A request and its answer that are true on a real server; tests send it. */

@@ -53,6 +53,8 @@ const MAX_HEADER_BYTES = 16_384;
 const MAX_CONNECTIONS = 1_024;
 /** How much of a refused upload is dropped, and for how long (listener.L4). */
 const [LINGER_BYTES, LINGER_MS] = [1_048_576, 2_000];
+/** How long a client may take nothing of an answer. */
+const STALLED_MS = 30_000;
 /** How long `close` waits for requests that run. */
 const CLOSE_MS = 5_000;
 
@@ -141,7 +143,7 @@ async function answer(exchange: Exchange): Promise<void> {
   try {
     const made = webRequest(exchange, gone.signal);
     const result = made === undefined ? refuseHost() : await handler(made);
-    await send(result, request, response);
+    await send(result, request, response, timers);
   } catch {
     // The handler never throws; the client has gone, or its response cannot be written.
     response.destroy();
@@ -191,7 +193,12 @@ function wrongHost(): Response {
   return Response.json({ code: "NOT_ADMITTED", message }, { status: 421 });
 }
 
-async function send(result: Response, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function send(
+  result: Response,
+  request: IncomingMessage,
+  response: ServerResponse,
+  timers: Timers,
+): Promise<void> {
   response.statusCode = result.status;
   for (const [name, value] of result.headers) response.setHeader(name, value);
   if (!request.complete && hasUpload(request)) response.setHeader("connection", "close");
@@ -200,15 +207,26 @@ async function send(result: Response, request: IncomingMessage, response: Server
     await new Promise<void>((done) => response.end(done));
     return;
   }
+  // The reader of events learns that it is connected before the first event.
+  if (result.headers.get("content-type") === "text/event-stream") response.flushHeaders();
   for await (const chunk of result.body) {
     if (response.destroyed) return;
-    if (!response.write(chunk))
-      await new Promise<void>((resume) => {
-        response.once("drain", resume);
-        response.once("close", resume);
-      });
+    if (!response.write(chunk)) await drained(response, timers);
   }
   await new Promise<void>((done) => (response.destroyed ? done() : response.end(done)));
+}
+
+/** Resolves when the socket has taken what was written, or is gone. One that takes nothing for too long is cut. */
+function drained(response: ServerResponse, timers: Timers): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = timers.set(STALLED_MS, () => response.destroy(), { ref: false });
+    const resume = (): void => {
+      cancel();
+      response.off("drain", resume).off("close", resume);
+      resolve();
+    };
+    response.once("drain", resume).once("close", resume);
+  });
 }
 
 function hasUpload(request: IncomingMessage): boolean {

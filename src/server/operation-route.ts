@@ -135,9 +135,9 @@ async function withinTime(call: Call, act: Act, { limits, timers }: OperationRou
   }
 }
 
-function checkAccept({ answer }: Operation, request: Request): void {
+function checkAccept({ answer, negotiates }: Operation, request: Request): void {
   const accept = request.headers.get("accept");
-  if (accept === null || answer === null) return;
+  if (accept === null || answer === null || negotiates === true) return;
   const type = typeof answer === "string" ? answer : "application/json";
   if (isAccepted(accept, type)) return;
   throw new RepriseError(

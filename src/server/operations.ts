@@ -7,6 +7,7 @@ import {
   runOperations,
   runReadOperations,
   siteOperations,
+  streamOperations,
   type Operation,
 } from "../contract/index.ts";
 import type { HandlerOf, HandlersOf } from "./host.ts";
@@ -16,6 +17,7 @@ import { eventHandlers } from "./routes/events.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { runReadHandlers } from "./routes/run-reads.ts";
 import { siteHandlers } from "./routes/site.ts";
+import { streamHandlers } from "./routes/streams.ts";
 
 /** An operation and its code. */
 export interface ImplementedOperation {
@@ -44,6 +46,7 @@ export const OPERATIONS: readonly ImplementedOperation[] = [
   ...group(siteOperations, siteHandlers),
   ...group(runOperations, runHandlers),
   ...group(runReadOperations, runReadHandlers),
+  ...group(streamOperations, streamHandlers),
 ];
 
 export { group };

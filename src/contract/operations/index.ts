@@ -12,3 +12,4 @@ export * from "./run-reads.ts";
 export * from "./runs.ts";
 export * from "./schedules.ts";
 export * from "./site.ts";
+export * from "./streams.ts";

@@ -1,8 +1,8 @@
 // EventStream: one answer of server-sent events, and what its reader has not taken yet.
 //
 // event-stream.E1. Bytes wait here until the socket takes them: the listener pulls them one chunk after another and waits for the
-//   socket to drain. A reader with more than `maxBehind` bytes waiting when another event comes is closed. It comes back with the id
-//   of the last event that it read.
+//   socket to drain. A reader with more than `maxBehind` bytes waiting when another event comes is closed, if it does not take them
+//   within a second. It comes back with the id of the last event that it read.
 // event-stream.E2. An event is sent whole or not at all. One that is larger than `maxBehind` is sent if nothing waits.
 // event-stream.E3. A comment is sent after every 15 seconds without an event, so that proxies keep the connection and a dead reader is
 //   noticed. A reader that takes nothing for a minute is closed.
@@ -21,6 +21,8 @@ export interface EventStreamOptions {
 export const MAX_BEHIND_BYTES = 1_048_576;
 const COMMENT_MS = 15_000;
 const STALLED_COMMENTS = 4;
+/** For a burst that is larger than `maxBehind`: a reader that keeps up takes it within milliseconds. */
+const GRACE_MS = 1_000;
 /** Below this, a reader that catches up is given more. */
 const ROOM_BYTES = 65_536;
 const utf8 = new TextEncoder();
@@ -92,8 +94,7 @@ export class EventStream {
   /** False: the answer has ended, or ends because its reader is too far behind. */
   send(bytes: Uint8Array): boolean {
     if (this.closed.aborted) return false;
-    const { behind } = this;
-    if (behind > 0 && behind + bytes.byteLength > this.#maxBehind) {
+    if (!this.#hasRoomFor(bytes)) {
       this.#wasBehind = true;
       this.close();
       return false;
@@ -103,6 +104,24 @@ export class EventStream {
     return true;
   }
 
+  /** event-stream.E2 */
+  #hasRoomFor({ byteLength }: Uint8Array): boolean {
+    return this.behind === 0 || this.behind + byteLength <= this.#maxBehind;
+  }
+
+  /** As `send`, after waiting a moment for room if there is none. */
+  async deliver(bytes: Uint8Array): Promise<boolean> {
+    if (this.#hasRoomFor(bytes)) return this.send(bytes);
+    let isOver = false;
+    const cancel = this.#options.timers.set(GRACE_MS, () => {
+      isOver = true;
+      this.#wake();
+    });
+    while (!this.#hasRoomFor(bytes) && !this.closed.aborted && !isOver) await this.#waiting.promise;
+    cancel();
+    return this.send(bytes);
+  }
+
   /** Resolves when the reader has taken most of what was sent, or is gone. */
   async room(): Promise<void> {
     while (this.behind > ROOM_BYTES) await this.#waiting.promise;
@@ -110,6 +129,10 @@ export class EventStream {
 
   #onTaken(): void {
     this.#stalls = 0;
+    this.#wake();
+  }
+
+  #wake(): void {
     const waiting = this.#waiting;
     this.#waiting = Promise.withResolvers();
     waiting.resolve();

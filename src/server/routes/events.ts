@@ -1,31 +1,11 @@
 // GET /v1/events: the change feed of the server, filtered for one reader.
 
 import type { eventOperations } from "../../contract/index.ts";
-import { RepriseError } from "../../base/index.ts";
-import { liveReadsOf, type LiveReads } from "../../engine/index.ts";
-import type { Call, HandlersOf, ServerHost } from "../host.ts";
-import { ChangeHub } from "../live/changes.ts";
+import type { Call, HandlersOf } from "../host.ts";
 import { isVisible, isWanted } from "../live/change-event.ts";
 import type { NumberedChange } from "../live/change-ring.ts";
 import { eventBytes, EventStream } from "../live/event-stream.ts";
-
-const hubs = new WeakMap<ServerHost, ChangeHub>();
-
-/** The one feed of a server. */
-export function changeHubOf(host: ServerHost): ChangeHub {
-  let hub = hubs.get(host);
-  if (hub === undefined) hubs.set(host, (hub = new ChangeHub({ ...host, live: getLiveReads(host) })));
-  return hub;
-}
-
-export function getLiveReads({ client }: ServerHost): LiveReads {
-  const live = liveReadsOf(client);
-  if (live !== undefined) return live;
-  throw new RepriseError(
-    "BAD_OPTIONS",
-    "This server was made with an object that has no live reads. Pass the engine or client that createEngine or createClient returned.",
-  );
-}
+import { changeHubOf } from "../live/hub-of.ts";
 
 /** Where the reader wants to continue: browsers send the header when they reconnect, and keep the address. */
 export function lastEventId({ request, query }: Call<any>): string | undefined {

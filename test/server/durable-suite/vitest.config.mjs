@@ -1,0 +1,1 @@
+export default { test: { include: ["suite.ts"], testTimeout: 15_000, fileParallelism: false } };
