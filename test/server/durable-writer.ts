@@ -72,7 +72,7 @@ export async function openDurableServer(): Promise<DurableServer> {
   const read = (found: Written, url: URL, method: string, headers: Record<string, string>): Promise<Response> => {
     const query = new URLSearchParams(url.searchParams);
     query.append("as", formatOf(found.type));
-    const at = `http://127.0.0.1:7420/v1/runs/${found.id}/streams/chunks?${query}`;
+    const at = `http://127.0.0.1:7420/v1/runs/${found.id}/streams/chunks?${query.toString()}`;
     return server.fetch(new Request(at, { method, headers: { ...headers, prefer: "wait=1" } }));
   };
 

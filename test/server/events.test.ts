@@ -50,20 +50,24 @@ const isRun =
   ({ event, data }: ReadEvent): boolean =>
     event === "run" && data.id === id && (status === undefined || data.status === status);
 
+const isPromise =
+  (run: string, state: string) =>
+  ({ event, data }: ReadEvent): boolean =>
+    event === "promise" && data.run === run && data.state === state;
+
 test("a reader sees a run's start, its open promise and its end", async () => {
   await using reader = await follow();
   expect(await reader.next()).toMatchObject({ event: "ready", id: expect.stringMatching(/^[\da-f]+-\d+$/) });
   const run = await engine.start(approval, "card", { id: "told" });
-  expect((await reader.find(isRun("told"))).data).toMatchObject({ definition: "approval", tags: [] });
-  const opened = await reader.find(({ event, data }) => event === "promise" && data.run === "told");
-  expect(opened.data).toMatchObject({ name: "ok", state: "opened", definition: "approval" });
-  expect(JSON.stringify(opened.data)).not.toContain("card");
+  const [started, opened] = await reader.findAll(isRun("told"), isPromise("told", "opened"));
+  expect(started!.data).toMatchObject({ definition: "approval", tags: [] });
+  expect(opened!.data).toMatchObject({ name: "ok", definition: "approval" });
+  expect(JSON.stringify(opened!.data)).not.toContain("card");
   await run.resolve("ok", { ok: true });
-  const ended = await reader.find(isRun("told", "completed"));
-  const { data: listed } = ended;
-  expect(listed).toMatchObject({ entries: (await run.info()).entries, digest: (await run.info()).digest });
-  const closed = await reader.find(({ event, data }) => event === "promise" && data.state === "closed");
-  expect(closed.data).toMatchObject({ run: "told", name: "ok" });
+  const [ended, closed] = await reader.findAll(isRun("told", "completed"), isPromise("told", "closed"));
+  const { entries, digest } = await run.info();
+  expect(ended!.data).toMatchObject({ entries, digest });
+  expect(closed!.data).toMatchObject({ name: "ok" });
 });
 
 test("a reader that was cut off continues behind its last event without a gap and without a repetition", async () => {

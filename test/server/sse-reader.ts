@@ -57,6 +57,18 @@ export class SseReader implements AsyncDisposable {
     }
   }
 
+  /** The first event that passes each test, in whatever order they come. */
+  async findAll(...tests: readonly ((event: ReadEvent) => boolean)[]): Promise<readonly ReadEvent[]> {
+    const found: (ReadEvent | undefined)[] = tests.map(() => undefined);
+    while (found.includes(undefined))
+      await this.find((event) => {
+        const index = tests.findIndex((each, at) => found[at] === undefined && each(event));
+        if (index !== -1) found[index] = event;
+        return index !== -1;
+      });
+    return found as readonly ReadEvent[];
+  }
+
   async rest(): Promise<readonly ReadEvent[]> {
     const events: ReadEvent[] = [];
     for (let event = await this.next(); event !== undefined; event = await this.next()) events.push(event);
