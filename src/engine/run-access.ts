@@ -8,6 +8,7 @@ import type { Registry } from "../process/index.ts";
 import { workflow, workflowBody, type WorkflowBody } from "../workflow/index.ts";
 import type { Run, RunInfo } from "./api.ts";
 import { readInfo } from "./read-info.ts";
+import { startRun } from "./start-run.ts";
 import { RunHandle, type RunHandleHost } from "./run-handle.ts";
 
 /** What a room beside the engine needs besides its store. */
@@ -17,6 +18,8 @@ export interface RunAccess {
   readonly redaction: Redaction;
   /** Whether this process has the code of the run. */
   has(record: Pick<RunRecord, "definition" | "version">): boolean;
+  /** As `engine.start`, by name and version; default: the newest version. */
+  start(definition: string, version: number | undefined, input: unknown, options: object): Promise<RunRecord>;
   /** What `run.info()` says, also of an earlier generation. */
   info(record: RunRecord): Promise<RunInfo>;
   /** run-access.A1. `ports` are those of a run without code. */
@@ -29,6 +32,10 @@ export function runAccess(host: RunHandleHost): RunAccess {
     registry,
     redaction,
     has: ({ definition, version }) => registry.findWorkflow(definition, version) !== undefined,
+    start: (definition, version, input, options) => {
+      host.checkOpen();
+      return startRun(host, registry.getWorkflow(definition, version), input, options);
+    },
     info: (record) => readInfo(host, record),
     handle: ({ id, definition, version }, ports = {}) => {
       host.checkOpen();

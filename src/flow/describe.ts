@@ -2,7 +2,7 @@
 
 import { describeFunction, toMs } from "../base/index.ts";
 import { isTask, type QueueSlotOptions, type Policy } from "../kernel/index.ts";
-import { flowBody, OUTPUT } from "./definition.ts";
+import { flowBody, OUTPUT, type FlowBody } from "./definition.ts";
 import { edgesInto, type FlowNode } from "./node.ts";
 
 /** The kind of a flow's node; `part` is one of the actions of a `parallel`. */
@@ -73,7 +73,10 @@ export interface FlowDescription {
  * ```
  */
 export function describeFlow(definition: { readonly kind: "flow"; readonly name: string }): FlowDescription {
-  const { name, version, deadlineMs, label, nodes } = flowBody(definition);
+  return describeFlowBody(flowBody(definition));
+}
+
+export function describeFlowBody({ name, version, deadlineMs, label, nodes }: FlowBody): FlowDescription {
   const shown = [...nodes.values()].filter(isShown);
   return {
     name,

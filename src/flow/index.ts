@@ -6,6 +6,7 @@
 export { flow, flowBody, isFlow, OUTPUT, type FlowBody, type FlowOptions } from "./definition.ts";
 export {
   describeFlow,
+  describeFlowBody,
   type FlowDescription,
   type FlowEdgeDescription,
   type FlowNodeDescription,

@@ -57,7 +57,10 @@ export interface GraphDescription {
  * ```
  */
 export function describeGraph(definition: { readonly kind: "graph"; readonly name: string }): GraphDescription {
-  const body = graphBody(definition);
+  return describeGraphBody(graphBody(definition));
+}
+
+export function describeGraphBody(body: GraphBody): GraphDescription {
   const edges = [...body.edges].flatMap(([from, written]) => edgesOf(body, from, written));
   return {
     name: body.name,

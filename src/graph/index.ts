@@ -44,6 +44,7 @@ export {
 export { hashValue, parseNodeCommand, recordedIO, type NodeCommand, type RecordedIO } from "./recorded-io.ts";
 export {
   describeGraph,
+  describeGraphBody,
   type GraphEdgeDescription,
   type GraphDescription,
   type GraphNodeDescription,

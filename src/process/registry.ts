@@ -145,6 +145,11 @@ export class Registry {
     );
   }
 
+  /** Newest first. */
+  versionsOf(name: string): readonly WorkflowBody[] {
+    return this.#workflows.get(name) ?? [];
+  }
+
   findFlow(name: string, version: number): FlowBody | undefined {
     return this.#flows.get(nodeRoute(name, version));
   }

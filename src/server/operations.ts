@@ -3,9 +3,15 @@
 import {
   accessOperations,
   approvalLinkOperations,
+  controlOperations,
+  definitionOperations,
   eventOperations,
+  messageOperations,
+  promiseOperations,
+  queueOperations,
   runOperations,
   runReadOperations,
+  scheduleOperations,
   siteOperations,
   streamOperations,
   type Operation,
@@ -13,9 +19,15 @@ import {
 import type { HandlerOf, HandlersOf } from "./host.ts";
 import { accessHandlers } from "./routes/access.ts";
 import { approvalLinkHandlers } from "./routes/approval-links.ts";
+import { controlHandlers } from "./routes/control.ts";
+import { definitionHandlers } from "./routes/definitions.ts";
 import { eventHandlers } from "./routes/events.ts";
+import { messageHandlers } from "./routes/messages.ts";
+import { promiseHandlers } from "./routes/promises.ts";
+import { queueHandlers } from "./routes/queues.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { runReadHandlers } from "./routes/run-reads.ts";
+import { scheduleHandlers } from "./routes/schedules.ts";
 import { siteHandlers } from "./routes/site.ts";
 import { streamHandlers } from "./routes/streams.ts";
 
@@ -47,6 +59,12 @@ export const OPERATIONS: readonly ImplementedOperation[] = [
   ...group(runOperations, runHandlers),
   ...group(runReadOperations, runReadHandlers),
   ...group(streamOperations, streamHandlers),
+  ...group(definitionOperations, definitionHandlers),
+  ...group(messageOperations, messageHandlers),
+  ...group(controlOperations, controlHandlers),
+  ...group(promiseOperations, promiseHandlers),
+  ...group(queueOperations, queueHandlers),
+  ...group(scheduleOperations, scheduleHandlers),
 ];
 
 export { group };
