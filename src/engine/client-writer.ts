@@ -7,6 +7,7 @@
 import { RepriseError, type Timers } from "../base/index.ts";
 import {
   emit,
+  emitEnded,
   isObserved,
   type ChangeNotice,
   type HistoryBreak,
@@ -92,6 +93,7 @@ export class ClientWriter implements WorkerPort {
     const writes = batch.map(({ write }) => write);
     if (writes.length === 0) return;
     let outcomes: readonly Outcome[];
+    const startedAt = this.#parts.store.now();
     try {
       outcomes = await this.#parts.store.write(writes);
     } catch (error) {
@@ -99,7 +101,8 @@ export class ClientWriter implements WorkerPort {
       for (const { reject } of batch) reject(error);
       return;
     }
-    if (isObserved()) emit({ event: "commit", writes: writes.length, entries: 0 });
+    const tookMs = Math.max(0, this.#parts.store.now() - startedAt);
+    if (isObserved()) emit({ event: "commit", writes: writes.length, entries: 0, tookMs });
     if (this.#parts.telemetry !== undefined) writes.forEach((write, index) => endSpans(write, outcomes[index]!));
     for (const [index, { resolve }] of batch.entries()) {
       resolve(outcomes[index]!);
@@ -156,7 +159,7 @@ export class ClientWriter implements WorkerPort {
   }
 
   onTerminated(record: RunRecord): void {
-    if (isObserved()) emit({ event: "run.ended", run: record.id, definition: record.definition, status: "cancelled" });
+    if (isObserved()) emitEnded(record, "cancelled", this.#parts.store.now());
     this.#events.onUnheld(record);
   }
 

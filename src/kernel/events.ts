@@ -1,7 +1,8 @@
 // Events: published on the `reprise` diagnostics channel. Without a subscriber no event is built. Attempts count from 1.
 
 import { channel } from "node:diagnostics_channel";
-import type { EndedRunStatus, RunStatus } from "./run.ts";
+import type { EpochMs } from "../base/index.ts";
+import type { EndedRunStatus, RunRecord, RunStatus } from "./run.ts";
 import type { SchedulerMetrics } from "./scheduler.ts";
 import { dataWithoutSecrets } from "./secrets.ts";
 
@@ -9,7 +10,14 @@ import { dataWithoutSecrets } from "./secrets.ts";
 export type RepriseEvent =
   | { readonly event: "run.started"; readonly run: string; readonly definition: string }
   | { readonly event: "run.resumed"; readonly run: string; readonly definition: string; readonly entries: number }
-  | { readonly event: "run.ended"; readonly run: string; readonly definition: string; readonly status: EndedRunStatus }
+  /** `tookMs`: since the run was created. */
+  | {
+      readonly event: "run.ended";
+      readonly run: string;
+      readonly definition: string;
+      readonly status: EndedRunStatus;
+      readonly tookMs: number;
+    }
   /** Its code does not continue in this process. */
   | { readonly event: "run.paused"; readonly run: string }
   | { readonly event: "run.stopped"; readonly run: string; readonly status: RunStatus; readonly message: string }
@@ -47,6 +55,18 @@ export type RepriseEvent =
       readonly error: unknown;
       readonly retryInMs: number | undefined;
     }
+  /** The function of a step has returned or thrown. The commit that records it may still be refused. */
+  | {
+      readonly event: "attempt.ended";
+      readonly run: string;
+      readonly definition: string;
+      readonly step: string;
+      readonly name: string;
+      readonly kind: "operation" | "node" | "task";
+      readonly attempt: number;
+      readonly outcome: "completed" | "failed";
+      readonly tookMs: number;
+    }
   | {
       readonly event: "message.delivered";
       readonly run: string;
@@ -82,7 +102,7 @@ export type RepriseEvent =
       readonly status: EndedRunStatus;
       readonly runs: number;
     }
-  | { readonly event: "commit"; readonly writes: number; readonly entries: number }
+  | { readonly event: "commit"; readonly writes: number; readonly entries: number; readonly tookMs: number }
   | { readonly event: "lease.lost"; readonly worker: number | undefined; readonly run: string | undefined }
   | { readonly event: "lease.taken_over"; readonly workers: number; readonly turns: number; readonly items: number }
   | { readonly event: "schedule.fired"; readonly schedule: string; readonly run: string }
@@ -101,4 +121,9 @@ export function isObserved(): boolean {
 
 export function emit(event: RepriseEvent): void {
   events.publish("error" in event || "message" in event ? dataWithoutSecrets(event) : event);
+}
+
+/** Publishes that a run has ended. */
+export function emitEnded({ id, definition, createdAt }: RunRecord, status: EndedRunStatus, now: EpochMs): void {
+  emit({ event: "run.ended", run: id, definition, status, tookMs: Math.max(0, now - createdAt) });
 }

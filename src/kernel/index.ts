@@ -194,7 +194,7 @@ export {
   type NextGeneration,
   type VersionCount,
 } from "./generation.ts";
-export { emit, isObserved, type RepriseEvent } from "./events.ts";
+export { emit, emitEnded, isObserved, type RepriseEvent } from "./events.ts";
 export {
   sentContext,
   spanIdOf,

@@ -14,6 +14,10 @@ export interface AttemptOptions {
   /** retry-record.V3 */
   readonly epoch: number;
   readonly name: string;
+  /** Of the run. */
+  readonly definition: string;
+  readonly kind: "operation" | "node" | "task";
+  readonly now: () => EpochMs;
   /** As stored, from 0. */
   readonly attempt: number;
   /** attempts.X1 */
@@ -25,7 +29,7 @@ export interface AttemptOptions {
   /** Called on first use. */
   readonly logger: (runId: string, step: string) => Required<Logger>;
   /** For a node of a graph: counts running nodes, and stops its timeout while the node waits. */
-  readonly node?: { readonly slots: ExecutionSlots; now(): EpochMs } | undefined;
+  readonly node?: { readonly slots: ExecutionSlots } | undefined;
   /** Undefined without telemetry. */
   readonly span?: OpenSpan | undefined;
   /** Receives an operation's chunks; tasks have no streams. */
@@ -54,6 +58,8 @@ export class Attempt implements OperationContext {
   /** The remaining time, while the node waits. */
   #suspended: { readonly leftMs: number | undefined } | undefined;
   #timeoutAt = 0;
+  /** Undefined while nothing observes events. */
+  #startedAt: EpochMs | undefined;
   #stoppedBy: RepriseError | undefined;
   #abandoned: { readonly reason: unknown } | undefined;
 
@@ -115,10 +121,10 @@ export class Attempt implements OperationContext {
 
   /** The node's code waits for a durable command: the timeout stops. */
   suspend(): void {
-    const { node, timeoutMs } = this.#options;
+    const { node, timeoutMs, now } = this.#options;
     if (this.#settled || this.#suspended !== undefined || node === undefined) return;
     this.#cancelTimeout?.();
-    this.#suspended = { leftMs: timeoutMs === undefined ? undefined : this.#timeoutAt - node.now() };
+    this.#suspended = { leftMs: timeoutMs === undefined ? undefined : this.#timeoutAt - now() };
     node.slots.release();
   }
 
@@ -146,7 +152,8 @@ export class Attempt implements OperationContext {
   /** Publishes that the function is called. */
   announce(): void {
     if (!isObserved()) return;
-    const { name, step } = this.#options;
+    const { name, step, now } = this.#options;
+    this.#startedAt = now();
     const { runId: run, attempt, execution } = this;
     emit({ event: "attempt.started", run, step, name, attempt, execution });
   }
@@ -187,11 +194,20 @@ export class Attempt implements OperationContext {
   #complete(value: unknown): void {
     if (!this.#settle()) return;
     this.#options.span?.finish();
+    this.#emitEnded("completed");
     this.#handlers?.completed(value);
   }
 
   #fail(error: unknown): void {
     if (this.#settle()) this.#failed(readableThrown(error));
+  }
+
+  #emitEnded(outcome: "completed" | "failed"): void {
+    if (this.#startedAt === undefined || !isObserved()) return;
+    const { definition, step, name, kind, now } = this.#options;
+    const { runId: run, attempt } = this;
+    const tookMs = Math.max(0, now() - this.#startedAt);
+    emit({ event: "attempt.ended", run, definition, step, name, kind, attempt, outcome, tookMs });
   }
 
   /** True for the first call. */
@@ -205,8 +221,8 @@ export class Attempt implements OperationContext {
   }
 
   #limitTime(ms: number): void {
-    const { node, timers, timeoutMs } = this.#options;
-    if (node !== undefined) this.#timeoutAt = node.now() + ms;
+    const { node, timers, timeoutMs, now } = this.#options;
+    if (node !== undefined) this.#timeoutAt = now() + ms;
     this.#cancelTimeout = timers.set(ms, () => {
       const { name, step } = this.#options;
       const error = new RepriseError(
@@ -221,6 +237,7 @@ export class Attempt implements OperationContext {
 
   #failed(error: unknown): void {
     this.#options.span?.finish({ error });
+    this.#emitEnded("failed");
     this.#handlers?.failed(error);
   }
 }

@@ -8,6 +8,9 @@
 
 import { CancelledError, type PayloadLimits, RepriseError, shellWord, type Timers } from "../base/index.ts";
 import {
+  emit,
+  emitEnded,
+  isObserved,
   lacksRuntime,
   readNodeRoute,
   type Claim,
@@ -159,16 +162,14 @@ export class FlowRunner {
   }
 
   #commitTurn(run: FlowRun, { record, token, inbox, suspicion }: ClaimedTurn): void {
+    const isNew = record.head === run.firstHead;
+    if (isNew && isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     const read = inbox.at(-1)?.arrival ?? record.arrivals;
     const claims = new PlannedClaims(this.#host);
     let plan: CompletionPlan;
     if (suspicion > 0) this.#host.clearSuspect(String(record.run));
     try {
-      plan = planTurn(
-        run.body,
-        { isNew: record.head === run.firstHead, input: inputOf(run), inbox },
-        this.#planHost(run, claims),
-      );
+      plan = planTurn(run.body, { isNew, input: inputOf(run), inbox }, this.#planHost(run, claims));
     } catch (error) {
       claims.release();
       return this.#stop(record, { turn: token, read }, error);
@@ -444,6 +445,7 @@ export class FlowRunner {
   ): void {
     const { record } = run;
     this.#runs.delete(record.run);
+    if (isObserved()) emitEnded(record, status, this.#host.store.now());
     this.#host.tasks.abandon(record.run, () => new CancelledError("The run has ended."));
     this.#host.claimer.onQueueSlotFreed();
     const last = entries.at(-1)!;

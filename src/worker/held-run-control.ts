@@ -1,7 +1,7 @@
 // HeldRunControl: applies pause, resume, retry and terminate to runs that this worker may hold.
 
 import { CancelledError, encode } from "../base/index.ts";
-import { emit, isObserved, type NewItem, type RunNumber, type RunRecord } from "../kernel/index.ts";
+import { emit, emitEnded, isObserved, type NewItem, type RunNumber, type RunRecord } from "../kernel/index.ts";
 import type { PauseEvidence } from "../workflow/index.ts";
 import type { HeldRunsHost } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
@@ -109,7 +109,7 @@ export class HeldRunControl {
     if (hot !== undefined) this.#held.forget(hot);
     this.#host.tasks.abandon(record.run, () => new CancelledError("The run was terminated."));
     this.#host.claimer.onQueueSlotFreed();
-    if (isObserved()) emit({ event: "run.ended", run: record.id, definition: record.definition, status: "cancelled" });
+    if (isObserved()) emitEnded(record, "cancelled", this.#host.store.now());
     for (const run of notified) this.#held.onArrival(run);
     this.#host.onUnheld(record);
   }

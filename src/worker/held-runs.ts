@@ -8,6 +8,7 @@
 import { CancelledError, encode, invariant, type EpochMs, type Timers } from "../base/index.ts";
 import {
   emit,
+  emitEnded,
   isObserved,
   type ClaimedItem,
   type ClaimedTurn,
@@ -213,8 +214,7 @@ export class HeldRuns {
       ({ status }) => {
         if (status !== "committed") return giveBack();
         for (const { to } of write.messages) if (typeof to === "number") this.arrived(to);
-        if (isObserved())
-          emit({ event: "run.ended", run: record.id, definition: record.definition, status: write.then });
+        if (isObserved()) emitEnded(record, write.then, this.#host.store.now());
         this.#host.onEnded(record, write.then, write.entries.at(-1)!);
       },
       (error: unknown) => {
@@ -383,7 +383,7 @@ export class HeldRuns {
     this.#host.tasks.abandon(run.record.run, () => new CancelledError("The run has ended."));
     this.#forget(run);
     if (status === "completed" || status === "continued") this.unawaited.onReturned(run);
-    if (isObserved()) emit({ event: "run.ended", run: run.record.id, definition: run.record.definition, status });
+    if (isObserved()) emitEnded(run.record, status, this.#host.store.now());
     this.#host.onEnded(run.record, status, last);
     if (this.#host.claimer.isRequested("turns")) this.#host.pump.wake();
   }
@@ -460,7 +460,6 @@ export class HeldRuns {
   }
 
   #adoptFlow(record: RunRecord, first: Entry, token: string): void {
-    if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     if (record.arrivals === 0) return this.#host.flows.adopt(record, first, token);
     this.#host.store.readInbox(record.run, 0).then(
       (inbox) => this.startTurn({ record, token, inbox, suspicion: 0 }),

@@ -337,6 +337,7 @@ export class Pump {
     invariant(!this.#isExclusive || this.#batchesInFlight.size === 1, "an exclusive batch is the only one in flight");
     let outcomes: readonly Outcome[] | undefined;
     let failure: unknown;
+    const startedAt = isObserved() ? this.#store.now() : 0;
     try {
       const answers: readonly Outcome[] = await this.#store.write(writes);
       invariant(answers.length === writes.length, "the store answers every write of a batch");
@@ -353,11 +354,16 @@ export class Pump {
       for (const { reject } of submitted) reject(failure);
       return this.#listener.failed(runs, writes, failure);
     }
-    if (isObserved()) emit({ event: "commit", writes: writes.length, entries: countEntries(turns) });
+    if (isObserved()) this.#emitCommit(writes, turns, startedAt);
     writes.forEach((write, index) => this.#listener.wrote(write, outcomes[index]!));
     runs.forEach((run, index) => this.#listener.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
     submitted.forEach(({ resolve }, index) => resolve(outcomes[turns.length + index]!));
     if (transacting.length > 0) await this.#transact(transacting);
+  }
+
+  #emitCommit({ length }: readonly Write[], turns: readonly TurnWrite[], startedAt: EpochMs): void {
+    const tookMs = startedAt === 0 ? 0 : Math.max(0, this.#store.now() - startedAt);
+    emit({ event: "commit", writes: length, entries: countEntries(turns), tookMs });
   }
 
   /** pump.P6. Resolves `waiters` after all polls. */

@@ -68,13 +68,16 @@ function startOperation(
     step: request.command,
     epoch: request.epoch,
     name: request.name,
+    definition: run.record.definition,
+    kind: request.isNode === true ? "node" : "operation",
+    now: host.now,
     attempt,
     execution: executionOf(request, attempt),
     timeoutMs: timeout === undefined ? undefined : toMs(timeout),
     timers: host.timers,
     logger: host.logger,
     streams: run,
-    node: request.isNode === true ? { slots: host.nodeSlots, now: host.now } : undefined,
+    node: request.isNode === true ? { slots: host.nodeSlots } : undefined,
   });
   if (!host.mayStart() || !run.startOperation(request, context)) return giveBack();
   const fields = operationFields(request, attempt, host.now(), span);

@@ -99,6 +99,9 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     step: item.item,
     epoch: scheduled.life ?? 0,
     name: item.name,
+    definition: item.definition,
+    kind: "task",
+    now: () => host.now(),
     attempt: item.attempt,
     execution: item.execution,
     // remote-tasks.R1

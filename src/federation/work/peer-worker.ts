@@ -161,6 +161,10 @@ export class PeerWorker {
       step: offer.command,
       epoch: offer.epoch,
       name: offer.task,
+      // Of the home's run, whose definition the offer does not name.
+      definition: "",
+      kind: "task",
+      now: () => this.#options.clock.now(),
       attempt: offer.attempt,
       execution: offer.execution,
       timeoutMs: offer.timeoutMs,
