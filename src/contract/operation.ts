@@ -9,7 +9,12 @@ import type { Role } from "./site.ts";
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
 
 /** What an answer carries besides JSON of a schema. */
-export type MediaType = "text/event-stream" | "text/plain" | "text/html" | "application/octet-stream";
+export type MediaType =
+  | "text/event-stream"
+  | "application/openmetrics-text"
+  | "text/plain"
+  | "text/html"
+  | "application/octet-stream";
 
 export interface OperationSpec<Q, B, R> {
   /** The role that a caller needs; `public`: no token. */

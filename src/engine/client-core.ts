@@ -160,6 +160,10 @@ export class ClientCore implements Client {
     this.#schedulesHost = { ...parts, worker: this.#port, checkOpen: () => this.#checkOpen() };
   }
 
+  get "~isClosing"(): boolean {
+    return this.#closing !== undefined || this.#drained !== undefined;
+  }
+
   /** For rooms that work on the same store without being part of an engine. */
   get "~store"(): Store {
     return this.#parts.store;

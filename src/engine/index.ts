@@ -91,5 +91,5 @@ export { rekey, type RekeyOptions } from "./rekey.ts";
 export { queueInfoOf } from "./queue-handle.ts";
 export { verifyPure, type PureStepVerdict, type PureVerification } from "./verify-pure.ts";
 export { checkLogger } from "./logger.ts";
-export { openStoreOf } from "./open-store-of.ts";
+export { isClosing, openStoreOf } from "./open-store-of.ts";
 export { runAccessOf, type RunAccess } from "./run-access.ts";

@@ -17,6 +17,8 @@ import { errorPageRoute } from "./error-pages.ts";
 import type { Notice, ServerHost } from "./host.ts";
 import { makeLink, type ApprovalLink, type ApprovalLinkOptions } from "./links/make-link.ts";
 import type { LogRing } from "./log-ring.ts";
+import { MetricsPage } from "./metrics/create-metrics.ts";
+import { timedRoute } from "./metrics/timed-route.ts";
 import { openApiOf } from "./openapi.ts";
 import { operationRoute } from "./operation-route.ts";
 import { OPERATIONS } from "./operations.ts";
@@ -45,6 +47,8 @@ export interface ServerOptions {
   readonly logs?: LogRing;
   /** What an operator must know now, for the dashboard. */
   readonly notices?: () => readonly Notice[];
+  /** `false`: this process counts nothing, and has no page `/metrics`. Default: it does. */
+  readonly metrics?: boolean;
   /** Whether this process also executes runs. Default: whether an engine was passed. */
   readonly executes?: boolean;
   /** The federated site of this store. */
@@ -122,6 +126,7 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
   const ports = { clock: systemClock, timers: systemTimers, random: systemRandom, logger };
   const access = new ServerAccess({ ...options, basePath: `${basePath}/` }, ports);
   const closing = new AbortController();
+  const metrics = options.metrics === false ? undefined : new MetricsPage(store);
   const host: ServerHost = {
     client: engine as unknown as Client,
     store,
@@ -132,12 +137,18 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
     notices,
     executes: options.executes ?? "drain" in engine,
     federation: options.federation,
+    metrics,
     closing: closing.signal,
   };
   const compile = { host, limits, timers: systemTimers, basePath, refuse };
   const handler = new RequestHandler({
     routes: [
-      ...OPERATIONS.map((implemented) => operationRoute(implemented, compile)),
+      ...OPERATIONS.map((implemented) => {
+        const route = operationRoute(implemented, compile);
+        return metrics === undefined
+          ? route
+          : timedRoute(route, implemented.operation.path, systemClock, metrics.process);
+      }),
       documentRoute(basePath),
       ...signInRoutes(basePath),
       errorPageRoute(basePath),
@@ -161,6 +172,7 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
   const close = (): Promise<void> => {
     closing.abort();
     access.close();
+    metrics?.close();
     return (closed ??= handler.close());
   };
   const fetch = async (request: Request): Promise<Response> =>

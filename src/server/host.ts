@@ -7,6 +7,7 @@ import type { Federation } from "../federation/index.ts";
 import type { Logger, Store } from "../kernel/index.ts";
 import type { ServerAccess } from "./auth/server-access.ts";
 import type { LogRing } from "./log-ring.ts";
+import type { MetricsPage } from "./metrics/create-metrics.ts";
 import type { PayloadForm } from "./wire-payload.ts";
 
 /** What an operator must know now. */
@@ -32,6 +33,8 @@ export interface ServerHost {
   readonly executes: boolean;
   /** The federated site of this store; undefined: it has none. */
   readonly federation: Federation | undefined;
+  /** Undefined: nothing is counted. */
+  readonly metrics: MetricsPage | undefined;
   /** Aborts when the server closes. */
   readonly closing: AbortSignal;
 }

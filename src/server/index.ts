@@ -1,6 +1,7 @@
 // reprise/server: an engine or client behind one web-standard handler: API, streams, dashboard, webhooks, metrics.
 
 export { createServer, type ListenAt, type Server, type ServerOptions } from "./create-server.ts";
+export { createMetrics, type Metrics } from "./metrics/create-metrics.ts";
 export { tokenHash, type TokenSettings } from "./auth/api-token.ts";
 export { addToken, listTokens, revokeToken, type NewToken, type NewTokenOptions } from "./auth/manage-tokens.ts";
 export type { ApprovalLink, ApprovalLinkOptions } from "./links/make-link.ts";

@@ -9,6 +9,7 @@ import {
   messageOperations,
   promiseOperations,
   queueOperations,
+  monitorOperations,
   runOperations,
   runReadOperations,
   scheduleOperations,
@@ -25,6 +26,7 @@ import { eventHandlers } from "./routes/events.ts";
 import { messageHandlers } from "./routes/messages.ts";
 import { promiseHandlers } from "./routes/promises.ts";
 import { queueHandlers } from "./routes/queues.ts";
+import { monitorHandlers } from "./routes/monitor.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { runReadHandlers } from "./routes/run-reads.ts";
 import { scheduleHandlers } from "./routes/schedules.ts";
@@ -55,6 +57,7 @@ export const OPERATIONS: readonly ImplementedOperation[] = [
   ...group(accessOperations, accessHandlers),
   ...group(approvalLinkOperations, approvalLinkHandlers),
   ...group(eventOperations, eventHandlers),
+  ...group(monitorOperations, monitorHandlers),
   ...group(siteOperations, siteHandlers),
   ...group(runOperations, runHandlers),
   ...group(runReadOperations, runReadHandlers),
