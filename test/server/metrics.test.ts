@@ -51,7 +51,7 @@ test("the page of metrics is OpenMetrics, counts what the process did and reads 
   await (await engine.start(total, 2)).result();
   await expect((await engine.start(broken)).result()).rejects.toThrow("no");
   await engine.start(asked, undefined, { id: "asked-1" });
-  await engine.schedule("nightly", { definition: asked, cron: "0 3 * * *" }).catch(() => undefined);
+  await engine.schedule("nightly", asked, undefined, { cron: "0 3 * * *" });
   await ask(server, "/v1/site", { token: tokenFor("viewer") });
   await ask(server, "/v1/site");
   const response = await ask(server, "/metrics", {
@@ -101,7 +101,10 @@ test("the page of metrics is OpenMetrics, counts what the process did and reads 
   }
   for (const [, labels = ""] of dashboard.matchAll(/by \(([\w, ]+)\)/g))
     for (const label of labels.split(", "))
-      expect(samples.some((one) => label in one.labels || label === "destination"), label).toBe(true);
+      expect(
+        samples.some((one) => label in one.labels || label === "destination"),
+        label,
+      ).toBe(true);
 });
 
 test("without a server, createMetrics counts until it is closed", async () => {
@@ -116,7 +119,7 @@ test("without a server, createMetrics counts until it is closed", async () => {
 });
 
 test("a family has a limited number of label sets, and the others are counted together", () => {
-  const counter = new Counter({ name: "c", help: "h\n\"\\", labels: ["name"], limit: 2 });
+  const counter = new Counter({ name: "c", help: 'h\n"\\', labels: ["name"], limit: 2 });
   for (const name of ["a", 'b"\\\n', "c", "d"]) counter.add([name]);
   const families = parseOpenMetrics(`${counter.text()}\n# EOF\n`);
   expect(families.get("c")?.samples).toEqual([
@@ -144,7 +147,8 @@ test("/health answers without a token, /ready no longer when the engine drains",
 test("/scale says how much work a queue has and how many workers it needs", async () => {
   await using engine = await open();
   await using server = createServer(engine, { auth: { tokens: ROLE_TOKENS } });
-  const read = async (path: string) => (await ask(server, path, { token: tokenFor("viewer") })).json();
+  const read = async (path: string): Promise<{ ready?: number }> =>
+    (await ask(server, path, { token: tokenFor("viewer") })).json() as Promise<{ ready?: number }>;
   expect(await read("/scale?queue=mail&per=10")).toMatchObject({ queue: "mail", ready: 0, running: 0, desired: 0 });
   await engine.getQueue("mail").pause();
   for (let count = 0; count < 25; count += 1) await engine.start(order);

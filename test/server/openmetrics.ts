@@ -28,7 +28,8 @@ export function parseOpenMetrics(text: string): ReadonlyMap<string, Family> {
     if (kind === "TYPE") {
       if (families.has(name)) throw new Error(`The family ${name} is there twice.`);
       if (!(rest in SUFFIXES)) throw new Error(`${name} has the type ${rest}.`);
-      if (rest === "counter" && name.endsWith("_total")) throw new Error(`The family ${name} must not end with _total.`);
+      if (rest === "counter" && name.endsWith("_total"))
+        throw new Error(`The family ${name} must not end with _total.`);
       families.set(name, (current = { name, type: rest, unit: undefined, samples: [] }));
     } else if (kind !== undefined) {
       if (current?.name !== name || current.samples.length > 0) throw new Error(`A line is out of place: ${line}`);
@@ -68,7 +69,7 @@ function check({ name, type, unit, samples }: Family): void {
 }
 
 function checkHistogram(name: string, samples: readonly Sample[]): void {
-  const groups = Map.groupBy(samples, ({ labels: { le: _, ...others } }) => JSON.stringify(others));
+  const groups = Map.groupBy(samples, ({ labels }) => JSON.stringify({ ...labels, le: undefined }));
   for (const [key, group] of groups) {
     const buckets = group.filter((one) => one.name === `${name}_bucket`);
     const bounds = buckets.map(({ labels }) => Number(labels["le"]!.replace("Inf", "Infinity")));
