@@ -16,6 +16,11 @@ export const SERVER_ERRORS = {
     summary: "The request has no token, or its token or session is unknown, expired or revoked.",
     next: "Send `Authorization: Bearer <token>`; `reprise token create <name> --role <role>` prints a token. In a browser, sign in at `/login`.",
   },
+  WEBHOOK_REFUSED: {
+    family: "usage",
+    summary: "A webhook was not accepted: its signature is missing, wrong or too old, or there is no such hook.",
+    next: "Compare the secret of the hook with the one that the sender signs with, and the clocks of both machines.",
+  },
   WRONG_HOST: {
     family: "usage",
     summary: "The Host header names another server, as it does when a page makes its own name resolve to this machine.",

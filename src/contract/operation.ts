@@ -37,6 +37,11 @@ export interface OperationSpec<Q, B, R> {
   /** The body is a form of a page. Such an operation is `public`, and a secret in its path stands for the caller. */
   readonly form?: true;
   /**
+   * The code gets the bytes of the body as they arrived, because a signature covers them. Such an operation is `public`, and the signature
+   * or a secret in its path stands for the caller.
+   */
+  readonly raw?: true;
+  /**
    * What a caller with scopes gets from an operation that is not about one run, definition, queue or schedule in its path. `open`: the
    * same as others, because it says nothing about runs. `filtered`: its code leaves out what the caller may not see. Absent: a refusal.
    */

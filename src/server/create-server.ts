@@ -14,6 +14,7 @@ import { ServerAccess, type AuthOptions } from "./auth/server-access.ts";
 import { signInRoutes } from "./auth/sign-in-page.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { errorPageRoute } from "./error-pages.ts";
+import { checkHooks, type Hook } from "./hooks/hook.ts";
 import type { Notice, ServerHost } from "./host.ts";
 import { makeLink, type ApprovalLink, type ApprovalLinkOptions } from "./links/make-link.ts";
 import type { LogRing } from "./log-ring.ts";
@@ -55,6 +56,8 @@ export interface ServerOptions {
   readonly federation?: Federation;
   /** Whether the dashboard is served; default true. */
   readonly dashboard?: boolean;
+  /** Webhooks of other systems, by name: `POST /v1/hooks/<name>` starts a run, sends a signal or resolves a promise. */
+  readonly hooks?: Readonly<Record<string, Hook>>;
   /** Routes of other rooms, tried after those of the API and the dashboard. */
   readonly routes?: readonly HttpRoute[];
 }
@@ -138,6 +141,7 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
     executes: options.executes ?? "drain" in engine,
     federation: options.federation,
     metrics,
+    hooks: checkHooks(options.hooks),
     closing: closing.signal,
   };
   const compile = { host, limits, timers: systemTimers, basePath, refuse };

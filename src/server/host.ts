@@ -6,6 +6,7 @@ import type { Client } from "../engine/index.ts";
 import type { Federation } from "../federation/index.ts";
 import type { Logger, Store } from "../kernel/index.ts";
 import type { ServerAccess } from "./auth/server-access.ts";
+import type { CheckedHook } from "./hooks/hook.ts";
 import type { LogRing } from "./log-ring.ts";
 import type { MetricsPage } from "./metrics/create-metrics.ts";
 import type { PayloadForm } from "./wire-payload.ts";
@@ -35,6 +36,8 @@ export interface ServerHost {
   readonly federation: Federation | undefined;
   /** Undefined: nothing is counted. */
   readonly metrics: MetricsPage | undefined;
+  /** The webhooks that the server takes, by name. */
+  readonly hooks: ReadonlyMap<string, CheckedHook>;
   /** Aborts when the server closes. */
   readonly closing: AbortSignal;
 }

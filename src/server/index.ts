@@ -6,5 +6,8 @@ export { tokenHash, type TokenSettings } from "./auth/api-token.ts";
 export { addToken, listTokens, revokeToken, type NewToken, type NewTokenOptions } from "./auth/manage-tokens.ts";
 export type { ApprovalLink, ApprovalLinkOptions } from "./links/make-link.ts";
 export type { AuthOptions } from "./auth/server-access.ts";
+export { callbackUrls, type CallbackOptions, type CallbackTarget } from "./hooks/callback-urls.ts";
+export type { Hook, HookAction, HookEvent } from "./hooks/hook.ts";
+export type { HookSender } from "./hooks/hook-schemes.ts";
 export { LogRing, type KeptLine } from "./log-ring.ts";
 export type { Caller, Notice } from "./host.ts";

@@ -57,7 +57,10 @@ function operationOf(id: string, operation: Operation): object {
       requestBody: {
         required: true,
         content: {
-          "application/json": { schema: body, ...(example.body !== undefined && { example: example.body as unknown }) },
+          [operation.raw === true ? "*/*" : "application/json"]: {
+            schema: body,
+            ...(example.body !== undefined && { example: example.body as unknown }),
+          },
         },
       },
     }),

@@ -179,6 +179,7 @@ async function readBody(operation: Operation, { request, json, body }: HttpCall)
     if (request.body !== null) await body(() => undefined);
     return undefined;
   }
+  if (operation.raw === true) return body((bytes) => bytes.slice());
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   const isEmpty = request.body === null || request.headers.get("content-length") === "0";
   // A body whose fields are all optional may be left out.

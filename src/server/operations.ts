@@ -10,6 +10,7 @@ import {
   promiseOperations,
   queueOperations,
   monitorOperations,
+  hookOperations,
   runOperations,
   runReadOperations,
   scheduleOperations,
@@ -32,6 +33,7 @@ import { runReadHandlers } from "./routes/run-reads.ts";
 import { scheduleHandlers } from "./routes/schedules.ts";
 import { siteHandlers } from "./routes/site.ts";
 import { streamHandlers } from "./routes/streams.ts";
+import { hookHandlers } from "./routes/hooks.ts";
 
 /** An operation and its code. */
 export interface ImplementedOperation {
@@ -68,6 +70,7 @@ export const OPERATIONS: readonly ImplementedOperation[] = [
   ...group(promiseOperations, promiseHandlers),
   ...group(queueOperations, queueHandlers),
   ...group(scheduleOperations, scheduleHandlers),
+  ...group(hookOperations, hookHandlers),
 ];
 
 export { group };

@@ -10,6 +10,7 @@ import type { JsonIssue, ProblemBody } from "../contract/index.ts";
 
 const STATUS: Readonly<Record<string, number>> = {
   TOKEN_REQUIRED: 401,
+  WEBHOOK_REFUSED: 401,
   BUDGET_REACHED: 402,
   NOT_ADMITTED: 403,
   ROLE_REQUIRED: 403,

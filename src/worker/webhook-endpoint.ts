@@ -1,6 +1,6 @@
 // Webhook endpoint: where events of runs are sent, and what they say.
 
-import { digestOf, plainJson } from "../base/index.ts";
+import { digestOf, plainJson, RepriseError } from "../base/index.ts";
 import {
   decodeData,
   eventTypeOf,
@@ -102,6 +102,18 @@ async function promiseData(message: ClaimedMessage, { payloads, link }: WebhookE
     ...(key !== undefined && { key }),
     ...(deadline !== undefined && { deadline: deadline.toISOString() }),
     ...(payloads && show !== undefined && { show: plainJson(show) }),
-    ...(link !== undefined && { link: await link(opened) }),
+    ...(link !== undefined && (await linkOf(link, opened))),
   };
 }
+
+/** By the time of a later delivery the promise may have its answer: the event then has no link. */
+async function linkOf(link: NonNullable<WebhookEndpoint["link"]>, opened: OpenedPromise): Promise<{ link?: string }> {
+  try {
+    return { link: await link(opened) };
+  } catch (error) {
+    if (error instanceof RepriseError && NO_LINK.has(error.code)) return {};
+    throw error;
+  }
+}
+
+const NO_LINK: ReadonlySet<string> = new Set(["RUN_ENDED", "RUN_NOT_FOUND", "PROMISE_ALREADY_RESOLVED", "LINK_CLOSED"]);

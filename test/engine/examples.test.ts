@@ -5,6 +5,7 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { RepriseError, type Run } from "reprise";
+import { callbackUrls } from "reprise/server";
 import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
 import { expect, test } from "vitest";
 import { agent, QUESTION } from "../../examples/agent/agent.ts";
@@ -16,6 +17,7 @@ import * as fanOut from "../../examples/fan-out/main.ts";
 import * as nightlyReport from "../../examples/nightly-report/main.ts";
 import * as newsletterExample from "../../examples/newsletter/main.ts";
 import * as firstRun from "../../examples/first-run/order.ts";
+import * as webhook from "../../examples/webhook/main.ts";
 
 /** Resolves a port that may have its value already, as after a crash. */
 async function resolveOnce(resolving: Promise<void>): Promise<void> {
@@ -211,6 +213,28 @@ test("an agent without an answer receives a timeout after a day", async () => {
   const run = await engine.start(agent, QUESTION);
   await engine.clock.advance("1 day");
   expect(await run.result()).toContain("Refused by timeout.");
+});
+
+test("a payment asks for the same callback URL every time, killed at every commit", async () => {
+  const callback = callbackUrls({ origin: "https://runs.example.org", secret: "0123456789abcdef0123456789abcdef" });
+  const asked = new Map<string, number>();
+  const pay = async (_cents: number, url: string): Promise<string> => {
+    asked.set(url, (asked.get(url) ?? 0) + 1);
+    return "asked";
+  };
+  const definition = webhook.payment({ pay }, callback);
+  const { output, crashes } = await crashEverywhere(definition, 500, {
+    drive: (engine, id) => resolveOnce(engine.get(definition, id).resolve("paid", { cents: 500 })),
+  });
+  expect(output).toBe("paid 500");
+  expect(crashes).toBeGreaterThan(2);
+  // One URL per run: each crash is a run of its own.
+  expect([...asked.keys()].every((url) => url.startsWith("https://runs.example.org/v1/hooks/wait/"))).toBe(true);
+  await using engine = await createTestEngine({ definitions: [definition] });
+  const run = await engine.start(definition, 5, { id: "payment-1" });
+  await engine.clock.advance("1 day");
+  expect(await run.result()).toBe("not paid within a day");
+  expect(asked.get(callback({ run: "payment-1", port: "paid" }))).toBe(1);
 });
 
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));

@@ -5,6 +5,7 @@ export * from "./approval-links.ts";
 export * from "./control.ts";
 export * from "./definitions.ts";
 export * from "./events.ts";
+export * from "./hooks.ts";
 export * from "./messages.ts";
 export * from "./monitor.ts";
 export * from "./promises.ts";

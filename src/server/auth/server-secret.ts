@@ -9,7 +9,7 @@ import { RepriseError, type Random } from "../../base/index.ts";
 import { createPrivateFile, readPrivateFile } from "./private-file.ts";
 
 /** What a signature is for. */
-export type Purpose = "approval-link" | "browser-token" | "session";
+export type Purpose = "approval-link" | "browser-token" | "callback" | "session";
 
 const SECRET_BYTES = 32;
 /** Below this, a secret can be guessed. */

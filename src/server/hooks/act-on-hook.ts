@@ -1,6 +1,6 @@
 // Act on hook: does what a hook says about an event, once (hook.H2).
 
-import { isRepriseError, RepriseError, sha256Hex } from "../../base/index.ts";
+import { RepriseError, sha256Hex, type ErrorCode } from "../../base/index.ts";
 import type { hookAnswer, Static } from "../../contract/index.ts";
 import type { Client } from "../../engine/index.ts";
 import type { Definition } from "../../kernel/index.ts";
@@ -46,7 +46,7 @@ async function start(client: Client, action: StartAction, dedupId: string): Prom
     return { status: "done" };
   } catch (error) {
     // The id belongs to this webhook: only an earlier delivery can have started a run with it.
-    if (isRepriseError(error, "START_CONFLICT") && id === dedupId) return { status: "repeated" };
+    if (hasCode(error, "START_CONFLICT") && id === dedupId) return { status: "repeated" };
     throw error;
   }
 }
@@ -57,11 +57,15 @@ export async function outcomeOf(act: () => Promise<void>): Promise<HookOutcome> 
     await act();
     return { status: "done" };
   } catch (error) {
-    if (isRepriseError(error, "PROMISE_ALREADY_RESOLVED", "RUN_ENDED")) return { status: "late" };
+    if (hasCode(error, "PROMISE_ALREADY_RESOLVED", "RUN_ENDED")) return { status: "late" };
     throw error;
   }
 }
 
 export function runOf(client: Client, definition: Definition | string, id: string): AnyRun {
   return (client.get as (what: Definition | string, id: string) => unknown)(definition, id) as AnyRun;
+}
+
+function hasCode(error: unknown, ...codes: readonly ErrorCode[]): boolean {
+  return error instanceof RepriseError && codes.includes(error.code);
 }

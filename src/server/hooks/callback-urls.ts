@@ -33,7 +33,7 @@ export interface CallbackTarget {
  * import { callbackUrls } from "reprise/server";
  * const callback = callbackUrls({ origin: "https://runs.example.org", secret: "0123456789abcdef0123456789abcdef" });
  * export const payment = workflow("payment", { ports: { paid: promise<{ amount: number }>() } }, async (ctx) => {
- *   await ctx.run("ask", () => console.log(callback({ run: ctx.id, port: "paid" })));
+ *   await ctx.run("ask", () => console.log(callback({ run: ctx.runId, port: "paid" })));
  *   return ctx.promise("paid", { timeout: "1 day" });
  * });
  * ```
@@ -47,8 +47,14 @@ export function callbackUrls({ origin, secret, basePath = "/" }: CallbackOptions
     );
   const signer = secretOf(secret, "callbackUrls: secret");
   const path = basePath.replace(/\/$/, "");
-  return ({ run, port, key }) =>
-    `${base.origin}${path}/v1/hooks/wait/${signer.sign("callback", key === undefined ? [run, port] : [run, port, key])}`;
+  return ({ run, port, key }) => {
+    if (typeof run !== "string" || typeof port !== "string" || (key !== undefined && typeof key !== "string"))
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        "callbackUrls: expected the id of a run, the name of a port, and a key or none.",
+      );
+    return `${base.origin}${path}/v1/hooks/wait/${signer.sign("callback", key === undefined ? [run, port] : [run, port, key])}`;
+  };
 }
 
 /** callback-urls.C2. The promise of a URL; undefined: this server's secret did not sign it. */

@@ -17,7 +17,9 @@ export interface ArrivedHook {
 }
 
 export interface HookScheme {
-  check(webhook: ArrivedHook): HookSender | { readonly refused: string } | Promise<HookSender | { readonly refused: string }>;
+  check(
+    webhook: ArrivedHook,
+  ): HookSender | { readonly refused: string } | Promise<HookSender | { readonly refused: string }>;
 }
 
 export function standardScheme(secrets: readonly string[], toleranceMs: number, what: string): HookScheme {
@@ -61,14 +63,21 @@ export function stripeScheme(secrets: readonly string[], toleranceMs: number): H
 /** After the signature was checked. */
 function stripeSender(bytes: Uint8Array): HookSender {
   try {
-    const { id, type } = JSON.parse(Buffer.from(bytes).toString("utf8")) as { readonly id?: unknown; readonly type?: unknown };
+    const { id, type } = JSON.parse(Buffer.from(bytes).toString("utf8")) as {
+      readonly id?: unknown;
+      readonly type?: unknown;
+    };
     return { id: typeof id === "string" ? id : sha256Hex(bytes), ...(typeof type === "string" && { type }) };
   } catch {
     return { id: sha256Hex(bytes) };
   }
 }
 
-function isSigned(secrets: readonly string[], parts: readonly (string | Uint8Array)[], given: readonly Uint8Array[]): boolean {
+function isSigned(
+  secrets: readonly string[],
+  parts: readonly (string | Uint8Array)[],
+  given: readonly Uint8Array[],
+): boolean {
   const matches = secrets.map((secret) => {
     const hmac = createHmac("sha256", secret);
     for (const part of parts) hmac.update(part);

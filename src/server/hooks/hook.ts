@@ -4,7 +4,14 @@
 //   no effect and learns nothing.
 // hook.H2. The id of a webhook is the id of the run that it starts, or the `dedupId` of its signal: a repeated delivery acts once.
 
-import { checkName, checkOptionNames, RepriseError, toMs, type Duration, WEBHOOK_TOLERANCE_MS } from "../../base/index.ts";
+import {
+  checkName,
+  checkOptionNames,
+  RepriseError,
+  toMs,
+  type Duration,
+  WEBHOOK_TOLERANCE_MS,
+} from "../../base/index.ts";
 import type { Definition } from "../../kernel/index.ts";
 import { githubScheme, standardScheme, stripeScheme, type HookScheme, type HookSender } from "./hook-schemes.ts";
 
@@ -29,7 +36,12 @@ export type HookAction =
       readonly tags?: readonly string[];
     }
   /** Sends a signal to a run. */
-  | { readonly signal: string; readonly definition: Definition | string; readonly run: string; readonly value?: unknown }
+  | {
+      readonly signal: string;
+      readonly definition: Definition | string;
+      readonly run: string;
+      readonly value?: unknown;
+    }
   /** Resolves a promise of a run. */
   | {
       readonly resolve: string;
@@ -114,6 +126,9 @@ function schemeOf({ scheme, secret, verify, tolerance }: Hook, what: string): Ho
     case "stripe":
       return stripeScheme(secrets, toleranceMs);
     default:
-      throw new RepriseError("BAD_OPTIONS", `${what}.scheme: expected "standard", "github" or "stripe", or \`verify\`.`);
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `${what}.scheme: expected "standard", "github" or "stripe", or \`verify\`.`,
+      );
   }
 }
