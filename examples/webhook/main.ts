@@ -25,17 +25,20 @@ export function payment(provider: Provider, callback: ReturnType<typeof callback
 if (import.meta.main) {
   const reported = Promise.withResolvers<string>();
   // The outside world: takes payments, and gets the event of the end.
-  const outside = createHttpServer(async (request, response) => {
+  const take = async (request: IncomingMessage): Promise<void> => {
     const { type, data, cents, callback } = JSON.parse(await textOf(request)) as {
       type?: string;
       data?: { run: string };
       cents?: number;
       callback?: string;
     };
-    response.writeHead(204).end();
     if (callback === undefined) return reported.resolve(`${type} ${data?.run}`);
     const headers = { "content-type": "application/json" };
     await fetch(callback, { method: "POST", headers, body: JSON.stringify({ cents }) });
+  };
+  const outside = createHttpServer((request, response) => {
+    void take(request);
+    request.once("end", () => response.writeHead(204).end());
   });
   await new Promise<void>((resolve) => outside.listen(0, "127.0.0.1", resolve));
   const provider = `http://127.0.0.1:${(outside.address() as AddressInfo).port}`;
