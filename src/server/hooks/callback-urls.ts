@@ -1,7 +1,7 @@
 // Callback URLs: addresses that resolve a promise of a run, for other systems to call.
 //
 // callback-urls.C1. A URL is a pure function of run, port, key and secret: the code of a run gets the same one every time.
-// callback-urls.C2. It is signed for this use only, and whoever has it can resolve this promise, once, and nothing else.
+// callback-urls.C2. It is signed for this use only, and its holder can resolve this promise, once, and nothing else.
 
 import { RepriseError } from "../../base/index.ts";
 import { secretOf, type ServerSecret } from "../auth/server-secret.ts";
