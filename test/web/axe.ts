@@ -25,14 +25,16 @@ async function findings(page: Page): Promise<readonly string[]> {
   );
 }
 
-/** Fails on any finding. `ready`: text that is on the page when it is complete. */
+/** Fails on any finding. */
 export async function expectAccessible(page: Page): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     for (const width of [1280, 390]) {
       await page.setViewportSize({ width, height: 900 });
       expect(await findings(page), `${colorScheme}, ${width} px`).toEqual([]);
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      const overflow = await page.evaluate<number>(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+      );
       expect(overflow, `scrolls sideways at ${width} px`).toBeLessThanOrEqual(0);
     }
   }

@@ -63,6 +63,8 @@ export async function openPage(url: string, options: OpenPageOptions = {}): Prom
     ...context,
   });
   const page = await opened.newPage();
+  // Shorter than the limit of a test, so that the failure names what was awaited.
+  page.setDefaultTimeout(15_000);
   const problems: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
@@ -108,7 +110,7 @@ export interface SiteOptions {
 /** A store, a server in this process, and worker processes that execute the runs. */
 export async function openSite({
   workers = 1,
-  lease = "1 s",
+  lease = 1000,
   server: options = {},
 }: SiteOptions = {}): Promise<TestSite> {
   const folder = mkdtempSync(join(tmpdir(), "reprise-web-"));

@@ -15,7 +15,8 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
   });
 
   const statusOf = async (id: string): Promise<string | undefined> => (await site.client.find(id))?.status;
-  const badge = (page: import("playwright-core").Page, word: string) => page.locator(".rh .badge:not(.pending)").getByText(word);
+  const badge = (page: import("playwright-core").Page, word: string) =>
+    page.locator(".rh .badge:not(.pending)").getByText(word);
 
   test("pause, resume and cancel do what they say", async () => {
     await site.client.start(reminder, "ann", { id: "wait-1" });
@@ -40,14 +41,23 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
     await site.client.start(checkout, { order: "7", cents: 5, card: "refused" }, { id: "fail-1" });
     await expect.poll(() => statusOf("fail-1")).toBe("failed");
     const { page, expectClean } = await openPage(site.url, { path: "/runs/fail-1" });
-    await page.getByText(/PaymentTimeout: no answer within 2 s/).first().waitFor();
+    await page
+      .getByText(/PaymentTimeout: no answer within 2 s/)
+      .first()
+      .waitFor();
     await page.locator("[data-step]").filter({ hasText: "charge" }).getByRole("button").click();
     await page.getByText("attempt 3").waitFor();
-    await page.locator(".panel").getByText(/chargeCard .*shop\.ts/).waitFor();
+    await page
+      .locator(".panel")
+      .getByText(/chargeCard .*shop\.ts/)
+      .waitFor();
     expect(await page.locator(".attempts tbody tr").count()).toBe(3);
     await expectAccessible(page);
     await page.reload();
-    await page.locator(".panel").getByText(/chargeCard/).waitFor();
+    await page
+      .locator(".panel")
+      .getByText(/chargeCard/)
+      .waitFor();
     await page.getByRole("button", { name: "Table" }).click();
     await page.getByRole("region", { name: "Steps" }).getByText("reserve").waitFor();
     await expectAccessible(page);
@@ -67,7 +77,10 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
     await expectAccessible(page);
     await page.keyboard.press("a");
     await page.getByRole("button", { name: /^Undo/ }).click();
-    await page.getByRole("button", { name: /^Approve/ }).first().waitFor();
+    await page
+      .getByRole("button", { name: /^Approve/ })
+      .first()
+      .waitFor();
     expect(await statusOf("approve-1")).toBe("waiting");
     await page.keyboard.press("a");
     await page.getByRole("button", { name: "Send now" }).click();
@@ -88,7 +101,10 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
     await badge(page, "Completed").waitFor();
     expect(await site.client.find("reject-1")).toMatchObject({ output: { approved: false } });
     await page.locator("[data-step]").filter({ hasText: "approval" }).getByRole("button").first().click();
-    await page.locator(".panel").getByText(/over the limit/).waitFor();
+    await page
+      .locator(".panel")
+      .getByText(/over the limit/)
+      .waitFor();
     expectClean();
     await page.context().close();
   });
@@ -122,8 +138,14 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
     await page.locator(".gr .b.lost").first().waitFor();
     fleet.touch("go");
     await badge(page, "Completed").waitFor();
-    await page.getByRole("region", { name: "Takeover" }).getByText(/committed, with the idempotency key/).waitFor();
-    await page.getByRole("region", { name: "Takeover" }).getByText(new RegExp(`/${second.pid} replayed`)).waitFor();
+    await page
+      .getByRole("region", { name: "Takeover" })
+      .getByText(/committed, with the idempotency key/)
+      .waitFor();
+    await page
+      .getByRole("region", { name: "Takeover" })
+      .getByText(new RegExp(`/${second.pid} replayed`))
+      .waitFor();
     await expectAccessible(page);
     expectClean();
     await page.context().close();

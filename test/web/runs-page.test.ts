@@ -93,7 +93,11 @@ describe.skipIf(findBrowser() === undefined)("runs", () => {
     for (const id of ids) await site.client.start(checkout, { order: id, cents: 5, card: "refused" }, { id });
     for (const id of ids) await expect.poll(() => statusOf(id)).toBe("failed");
     const { page, expectClean } = await openPage(site.url, { path: "/?status=failed" });
-    await page.locator('tr[data-run="fail-3"]').getByText(/PaymentTimeout/).first().waitFor();
+    await page
+      .locator('tr[data-run="fail-3"]')
+      .getByText(/PaymentTimeout/)
+      .first()
+      .waitFor();
     await expectAccessible(page);
     await page.locator('tr[data-run="fail-3"]').waitFor();
     await page.keyboard.press("j");

@@ -106,8 +106,9 @@ function Header({
         ))}
       </nav>
       <span class="grow" />
-      <button type="button" class="find" aria-label="Search and commands" onClick={openPalette}>
+      <button type="button" class="find" onClick={openPalette}>
         <Icon name="search" />
+        <span class="vh">Search and commands: </span>
         <span class="grow cut">Run, step or command</span>
         <kbd>{keyCaps("Mod+k")[0]}</kbd>
       </button>

@@ -5,6 +5,7 @@ import type { RunDetail, RunNow } from "../../../../src/contract/run.ts";
 import { Command, NowLine, Prose } from "../../components/controls.tsx";
 import { Hidden, InlineJson } from "../../components/json.tsx";
 import { duration } from "../../format.ts";
+import { usePolling } from "../../polling.ts";
 import { useResource } from "../../resource.ts";
 import { PromiseButtons, promiseCommand, usePortSchema } from "./promise-actions.tsx";
 import { ErrorBox } from "./thrown-error.tsx";
@@ -25,11 +26,13 @@ const LEADS: Readonly<Record<string, string>> = {
 
 export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly status: string }): JSX.Element {
   const [promise] = run.openPromises;
-  const said = useResource<{ readonly items: readonly RunNow[] }>("/v1/reasons", {
+  const reasons = useResource<{ readonly items: readonly RunNow[] }>("/v1/reasons", {
     query: { run: [run.id] },
     when: ({ kind, data }) => kind === "run" && data["id"] === run.id,
     every: 500,
-  }).data?.items[0];
+  });
+  usePolling(() => run.endedAt === undefined && reasons.reload(), 2000);
+  const said = reasons.data?.items[0];
   const schema = usePortSchema(run.definition, promise?.name ?? "");
   const [reason] = run.waitsFor;
   if (promise !== undefined && status === "waiting") {

@@ -3,6 +3,7 @@
 import type { ComponentType, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { RunDetail, RunSummary } from "../../../../src/contract/run.ts";
+import type { Timeline } from "../../../../src/contract/timeline.ts";
 import { at } from "../../api.ts";
 import { now } from "../../clock.ts";
 import { Icon } from "../../components/icon.tsx";
@@ -11,6 +12,7 @@ import { KeyRow } from "../../components/key-help.tsx";
 import { Badge, Status } from "../../components/status.tsx";
 import { count, duration, longTime, plural, shortTime } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
+import { usePolling } from "../../polling.ts";
 import { useResource } from "../../resource.ts";
 import { go, href, hrefWith, param, runPath, setQuery } from "../../router.ts";
 import { useTitle } from "../../title.ts";
@@ -24,12 +26,17 @@ import { currentView } from "./view-switch.tsx";
 import type { RunView, RunViewProps } from "./views.ts";
 import "./run.css";
 
+const DETAIL_MS = 3000;
+const TIMELINE_MS = 1500;
+
 export default function RunPage({ params }: PageProps): JSX.Element {
   const id = params["id"]!;
   useTitle(id);
   const run = useResource<RunDetail>(at`/v1/runs/${id}`, {
     when: ({ kind, data }) => (kind === "run" && data["id"] === id) || (kind === "promise" && data["run"] === id),
   });
+  // No event says that an attempt failed or that a worker is gone: the journal does not change by it.
+  usePolling(() => run.state.peek().data?.endedAt === undefined && run.reload(), DETAIL_MS);
   useKeys("Page", [
     {
       keys: "Escape",
@@ -70,6 +77,7 @@ function LoadedRun({ run }: { readonly run: RunDetail }): JSX.Element {
   }, [run.status, run.entries]);
   const step = param("step");
   const timeline = useTimeline(run);
+  usePolling(() => isMoving(timeline.state.peek().data) && timeline.reload(), TIMELINE_MS);
   const row = step === "" ? undefined : timeline.data?.rows.find(({ command }) => command === step);
   return (
     <>
@@ -119,6 +127,14 @@ function LoadedRun({ run }: { readonly run: RunDetail }): JSX.Element {
         />
       )}
     </>
+  );
+}
+
+/** Whether executions may begin, fail or be lost without an entry in the journal. */
+function isMoving(timeline: Timeline | undefined): boolean {
+  return (
+    timeline?.endedAt === undefined &&
+    (timeline?.rows.some(({ state }) => state === "running" || state === "queued") ?? false)
   );
 }
 
