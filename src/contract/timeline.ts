@@ -42,8 +42,9 @@ export const timelineRow = object({
   child: optional(text({ description: "The id of the child run." })),
   step: optional(integer({ description: "The step of a graph." })),
   attempts: integer(),
-  idempotencyKey: optional(text({ description: "The same in every attempt of the step." })),
-  queue: optional(text({ description: "The queue of a task, with its key." })),
+  idempotencyKey: optional(
+    text({ description: "The same in every attempt of the step; absent where it depends on more than its name." }),
+  ),
   by: optional(text({ description: "Who settled a promise." })),
   reason: optional(text()),
   progress: optional(object({ done: integer(), total: integer(), failed: integer(), running: integer() })),

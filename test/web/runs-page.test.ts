@@ -95,7 +95,7 @@ describe.skipIf(findBrowser() === undefined)("runs", () => {
     const { page, expectClean } = await openPage(site.url, { path: "/?status=failed" });
     await page
       .locator('tr[data-run="fail-3"]')
-      .getByText(/PaymentTimeout/)
+      .getByText(/no answer within 2 s/)
       .first()
       .waitFor();
     await expectAccessible(page);

@@ -6,10 +6,11 @@
 import { edgesInto, SPREAD_SUFFIX, type FlowBody } from "../../flow/index.ts";
 import { hasEnded, type RunRecord, type Store } from "../../kernel/index.ts";
 import type { Timeline } from "../../contract/index.ts";
+import { idempotencyKeyOf } from "../../workflow/index.ts";
 import type { ServerHost } from "../host.ts";
 import { TimelineFold } from "./timeline-fold.ts";
 import { holdingsOf, takeoversOf, workedMs } from "./timeline-holders.ts";
-import { rawRowsOf, rowOf } from "./timeline-rows.ts";
+import { rawRowsOf, rowOf, type RawRow } from "./timeline-rows.ts";
 import { accessOf, isoOf, type View } from "./view.ts";
 
 const PAGE = 2_000;
@@ -51,13 +52,20 @@ export async function readTimeline(
     startedAt: isoOf(startedAt),
     ...(endedAt !== undefined && { endedAt: isoOf(endedAt) }),
     now: isoOf(view.now),
-    rows: rows.slice(after, end).map((row) => rowOf(row, view)),
+    rows: rows.slice(after, end).map((row) => rowOf(row, view, keyOf(row, record, fold))),
     more: rows.length > end,
     ...(rows.length > end && { next: String(end) }),
     holdings: holdingsOf(holders),
     takeovers: takeoversOf(holders),
     workedMs: workedMs(rows, endedAt ?? view.now),
   };
+}
+
+/** Undefined for a step whose key depends on more than its name: of a retried run, of a graph and of a flow. */
+function keyOf({ draft }: RawRow, { id, generation, kind }: RunRecord, fold: TimelineFold): string | undefined {
+  const isExecuted = draft.kind === "task" || draft.kind === "operation";
+  if (!isExecuted || kind !== "workflow" || fold.wasRetried) return undefined;
+  return idempotencyKeyOf(id, generation, draft.command);
 }
 
 /** read-timeline.R1 */

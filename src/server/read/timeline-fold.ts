@@ -92,6 +92,8 @@ export class TimelineFold {
   current: CurrentStep | undefined;
   lastSeq = 0;
   lastMark = 0;
+  /** Steps that are requested after a retry have other idempotency keys (retry-record.V3). */
+  wasRetried = false;
   readonly #innerOf = new Map<string, StepDraft[]>();
 
   read(entry: Entry): void {
@@ -99,6 +101,7 @@ export class TimelineFold {
     this.lastMark = entry.mark;
     this.times.push(entry.at);
     const { type, command, at } = entry;
+    if (type === "RunRetried") this.wasRetried = true;
     if (command !== "" && type.startsWith("Node") && !isGraphNode(command)) return this.#readFlowNode(entry);
     switch (type) {
       case "ItemsSpread":

@@ -260,7 +260,7 @@ function spreadRow(
 
 const MAX_LOST = 20;
 
-export function rowOf({ draft, spans, state, running }: RawRow, view: View): TimelineRow {
+export function rowOf({ draft, spans, state, running }: RawRow, view: View, idempotencyKey?: string): TimelineRow {
   const { command, kind, name, key, parent, child, step, executions, by, reason, spread } = draft;
   const failed = spans.filter(({ kind: one }) => one === "failed").length;
   return {
@@ -274,6 +274,7 @@ export function rowOf({ draft, spans, state, running }: RawRow, view: View): Tim
     ...(child !== undefined && { child }),
     ...(step !== undefined && { step }),
     attempts: Math.max(1, executions.at(-1)?.attempt ?? 0, failed),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
     ...(by !== undefined && { by }),
     ...(reason !== undefined && { reason }),
     ...(spread !== undefined && {

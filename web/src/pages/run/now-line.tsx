@@ -7,6 +7,7 @@ import { Hidden, InlineJson } from "../../components/json.tsx";
 import { duration } from "../../format.ts";
 import { usePolling } from "../../polling.ts";
 import { useResource } from "../../resource.ts";
+import { param } from "../../router.ts";
 import { PromiseButtons, promiseCommand, usePortSchema } from "./promise-actions.tsx";
 import { ErrorBox } from "./thrown-error.tsx";
 
@@ -65,13 +66,17 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
     );
   }
   const others = run.waitsFor.slice(1, 3);
-  const text = reason?.text ?? said?.text ?? "";
+  // The sentence of a run that has ended starts with the word of its status.
+  const sentence = reason?.text ?? said?.text ?? "";
+  const word = (LEADS[status] ?? status).replace(/\.$/, "");
+  const startsSame = sentence.toLowerCase().startsWith(`${word.toLowerCase()} `);
+  const text = startsSame ? sentence.slice(word.length + 1) : sentence;
   const helps = reason?.next[0] ?? said?.command;
   return (
     <>
       <NowLine
         status={status}
-        lead={LEADS[status] ?? status}
+        lead={startsSame ? word : (LEADS[status] ?? status)}
         {...(helps !== undefined && { command: helps })}
         {...(run.status === "completed" && {
           aside:
@@ -95,7 +100,7 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
           <Prose text={one.text} /> {one.next[0] !== undefined && <Command text={one.next[0]} />}
         </p>
       ))}
-      {run.error !== undefined && (
+      {run.error !== undefined && param("step") === "" && (
         <div class="run-error">
           <ErrorBox error={run.error} />
         </div>

@@ -177,12 +177,6 @@ function Overview({ row, entries, lines }: OverviewProps): JSX.Element {
               </dd>
             </>
           )}
-          {row.queue !== undefined && (
-            <>
-              <dt>Queue</dt>
-              <dd>{row.queue}</dd>
-            </>
-          )}
           {row.child !== undefined && (
             <>
               <dt>Child run</dt>

@@ -16,8 +16,8 @@ export function ErrorBox({ error }: { readonly error: ThrownError }): JSX.Elemen
       {(frames.length > 0 || hidden > 0) && (
         <pre tabIndex={0} role="region" aria-label="Stack">
           {frames.map((frame, index) => (
-            <span class="own" key={index}>
-              {frame.trim()}
+            <span class="own" key={index} title={frame.trim()}>
+              {shortFrame(frame)}
               {"\n"}
             </span>
           ))}
@@ -26,4 +26,11 @@ export function ErrorBox({ error }: { readonly error: ThrownError }): JSX.Elemen
       )}
     </div>
   );
+}
+
+/** A frame with the end of its path: `at charge (…/src/payments.ts:42:13)`. */
+export function shortFrame(frame: string): string {
+  return frame
+    .trim()
+    .replace(/(?:file:\/\/)?(?:[A-Za-z]:)?[\\/][^\s()]*[\\/]([^\\/\s()]+[\\/][^\\/\s()]+:\d+)/, "…/$1");
 }

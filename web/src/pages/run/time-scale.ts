@@ -34,6 +34,8 @@ const FOLD_WIDTH = 0.06;
 const FUTURE_WIDTH = 0.22;
 const IDLE_SHARE = 0.1;
 const MOST_FOLDS = 5;
+/** Idle time that is over before a person notices it is not worth a fold. */
+const SHORTEST_FOLD_MS = 2000;
 /** In these a worker works for the run, or the run waits for one. */
 const BUSY = new Set<TimelineSpan["kind"]>(["queue", "work", "failed", "lost", "returned", "running"]);
 
@@ -93,7 +95,7 @@ function idleStretches(timeline: Timeline, start: number, end: number): readonly
   const stretches: Fold[] = [];
   let reached = start;
   const idle = (from: number, to: number): void => {
-    if (to - from > (end - start) * IDLE_SHARE) stretches.push({ from, to });
+    if (to - from > Math.max(SHORTEST_FOLD_MS, (end - start) * IDLE_SHARE)) stretches.push({ from, to });
   };
   for (const [from, to] of busy) {
     if (from > reached) idle(reached, Math.min(from, end));

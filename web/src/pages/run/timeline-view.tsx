@@ -17,6 +17,7 @@ import { PromiseButtons } from "./promise-actions.tsx";
 import { Bar, BarText, between, percentOf, RowBars } from "./gantt.tsx";
 import { executionsOf, hasTrouble, type Execution } from "./step-row.ts";
 import { StepTable } from "./step-table.tsx";
+import { shortFrame } from "./thrown-error.tsx";
 import { Takeovers } from "./takeovers.tsx";
 import { createTimeScale, type TimeScale } from "./time-scale.ts";
 import { useTimeline } from "./timeline-data.ts";
@@ -349,7 +350,7 @@ function AttemptRow({ execution, scale, number }: AttemptRowProps): JSX.Element 
               <>
                 <br />
                 <span>
-                  <code>{frame.trim()}</code>
+                  <code title={frame.trim()}>{shortFrame(frame)}</code>
                 </span>
               </>
             )}
