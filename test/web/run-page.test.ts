@@ -1,5 +1,6 @@
 // The page of a run in a real browser: every action, a killed worker, a server that restarts.
 
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
 import { findBrowser, openPage, openSite, type TestSite } from "./browser.ts";
@@ -15,8 +16,7 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
   });
 
   const statusOf = async (id: string): Promise<string | undefined> => (await site.client.find(id))?.status;
-  const badge = (page: import("playwright-core").Page, word: string) =>
-    page.locator(".rh .badge:not(.pending)").getByText(word);
+  const badge = (page: Page, word: string) => page.locator(".rh .badge:not(.pending)").getByText(word);
 
   test("pause, resume and cancel do what they say", async () => {
     await site.client.start(reminder, "ann", { id: "wait-1" });
@@ -46,7 +46,7 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
       .first()
       .waitFor();
     await page.locator("[data-step]").filter({ hasText: "charge" }).getByRole("button").click();
-    await page.getByText("attempt 3").waitFor();
+    await page.locator(".gr.sub").getByText("attempt 3").waitFor();
     await page
       .locator(".panel")
       .getByText(/chargeCard .*web\/shop\.ts/)

@@ -76,7 +76,7 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
     <>
       <NowLine
         status={status}
-        lead={startsSame ? word : (LEADS[status] ?? status)}
+        lead={startsSame && run.status !== "completed" ? word : (LEADS[status] ?? status)}
         {...(helps !== undefined && { command: helps })}
         {...(run.status === "completed" && {
           aside:
