@@ -17,6 +17,7 @@ import {
   type HttpRoute,
 } from "../http/index.ts";
 import { auditLine, isAudited } from "./auth/audit.ts";
+import { refusedCaller } from "./auth/role.ts";
 import { checkScope } from "./auth/scope.ts";
 import { watchedResponse } from "./auth/watched-response.ts";
 import type { Call, Caller, ServerHost } from "./host.ts";
@@ -63,7 +64,7 @@ export function operationRoute(
         const caller = await access.admit(request, url, id, operation);
         return { name: caller === undefined ? "anonymous" : `token ${caller.name}`, caller };
       } catch (error) {
-        refused(error, undefined, params, undefined);
+        refused(error, refusedCaller(error), params, undefined);
         throw error;
       }
     },

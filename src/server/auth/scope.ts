@@ -3,7 +3,8 @@
 // scope.S1. A run outside of a caller's scope does not exist for that caller: the answer is the one for an unknown id.
 // scope.S2. The path decides: an operation with a run, definition, queue or schedule in its path is checked before its code runs. Any other
 //   operation refuses a caller with scopes, unless the table says that it filters or tells nothing (`scope` of the operation).
-// scope.S3. A browser token reaches operations of its own run only; one for a stream reaches that stream only.
+// scope.S3. A browser token reaches operations of its own run and its changes (`/v1/events`) only; one for a stream that stream only. It
+//   sees no names of definitions, queues or workers.
 
 import { RepriseError } from "../../base/index.ts";
 import type { Operation } from "../../contract/index.ts";
@@ -31,6 +32,11 @@ export function maySeeQueue(caller: Caller | undefined, name: string): boolean {
 
 /** A schedule starts runs of its definition; a caller with tags cannot know which tags they will have. */
 export function maySeeSchedule(caller: Caller | undefined, definition: string): boolean {
+  return maySeeStats(caller, definition);
+}
+
+/** Figures of a definition are of all its runs, so a caller that sees only some of them does not get them. */
+export function maySeeStats(caller: Caller | undefined, definition: string): boolean {
   return caller?.run === undefined && caller?.tags === undefined && maySeeDefinition(caller, definition);
 }
 
@@ -103,7 +109,7 @@ function checkNewRun({ operation, caller, body }: ScopedCall): void {
 /** scope.S3 */
 function checkBrowserScope(call: ScopedCall, run: string | undefined): void {
   const { operation, caller, params } = call;
-  if (run === undefined && (operation.scope === undefined || caller?.stream !== undefined)) throw outOfScope(call);
+  if (run === undefined && (operation.path !== "/v1/events" || caller?.stream !== undefined)) throw outOfScope(call);
   if (caller?.stream === undefined) return;
   const isStream = /^\/v1\/runs\/\{\w+\}\/streams\/\{(\w+)\}$/.exec(operation.path);
   if (isStream === null || params[isStream[1]!] !== caller.stream) throw outOfScope(call);

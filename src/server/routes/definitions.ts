@@ -3,7 +3,7 @@
 import type { definitionOperations } from "../../contract/index.ts";
 import type { StartOptions } from "../../engine/index.ts";
 import type { Duration } from "../../base/index.ts";
-import { maySeeDefinition } from "../auth/scope.ts";
+import { maySeeDefinition, maySeeStats } from "../auth/scope.ts";
 import type { HandlersOf } from "../host.ts";
 import { definitionBody, getDefinition, knownDefinitions } from "../read/definition-body.ts";
 import { definitionStats } from "../read/definition-stats.ts";
@@ -65,7 +65,7 @@ export const definitionHandlers: HandlersOf<typeof definitionOperations> = {
   async getStats({ host, caller, query }) {
     const access = accessOf(host);
     const known = (await knownDefinitions(host.store, access)).filter(
-      ({ name }) => maySeeDefinition(caller, name) && (query?.definition ?? name) === name,
+      ({ name }) => maySeeStats(caller, name) && (query?.definition ?? name) === name,
     );
     return {
       items: await Promise.all(known.slice(0, MAX_STATS).map((one) => definitionStats(host.store, access, one))),

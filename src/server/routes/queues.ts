@@ -70,17 +70,19 @@ export const queueHandlers: HandlersOf<typeof queueOperations> = {
   },
 };
 
-async function readQueue({ host, params }: Pick<Call, "host" | "params">): Promise<QueueBody> {
+async function readQueue({ host, params, caller }: Pick<Call, "caller" | "host" | "params">): Promise<QueueBody> {
   const name = params["name"] ?? "";
   const info = await host.client.findQueue(name);
   if (info === undefined)
     throw new RepriseError("QUEUE_NOT_FOUND", `The store has no queue ${name}. See \`reprise queue list\`.`);
-  const fullKeys = await readFullKeys(host.store, info);
+  // Holders of keys are runs, which a caller with other scopes may not see.
+  const isLimited = caller?.definitions !== undefined || caller?.tags !== undefined;
+  const fullKeys = isLimited ? [] : await readFullKeys(host.store, info);
   return { ...queueBody(info), ...(fullKeys.length > 0 && { fullKeys }) };
 }
 
 async function changeQueue(
-  call: Pick<Call, "host" | "params">,
+  call: Pick<Call, "caller" | "host" | "params">,
   change: (queue: ReturnType<Call["host"]["client"]["getQueue"]>) => Promise<void>,
 ): Promise<QueueBody> {
   const { name } = await readQueue(call);
