@@ -58,7 +58,10 @@ export function rawRowsOf(facts: RowFacts): readonly RawRow[] {
     rows.push(rawRow(draft, recorded.get(draft.command) ?? [], items.get(draft.command) ?? [], facts));
   for (const draft of [...pendingNodes(facts), ...queuedNodes(facts, items)])
     rows.push(rawRow(draft, recorded.get(draft.command) ?? [], items.get(draft.command) ?? [], facts));
-  return rows.toSorted((a, b) => startOf(a) - startOf(b));
+  // A node comes before what its code made in the same millisecond.
+  return rows.toSorted(
+    (a, b) => startOf(a) - startOf(b) || Number(a.draft.parent !== undefined) - Number(b.draft.parent !== undefined),
+  );
 }
 
 function startOf({ spans, draft }: RawRow): number {
