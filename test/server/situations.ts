@@ -67,10 +67,10 @@ export async function createSituations(folder: string): Promise<Situations> {
     client.start(name, input, { id, tags });
 
   const mark = join(folder, "packing");
-  const mortal = await startWorker(store, "shop", { REPRISE_SITUATION_HOLD: mark });
+  const doomed = await startWorker(store, "shop", { REPRISE_SITUATION_HOLD: mark });
   await start("checkout", "order-1042", { order: 1042 }, ["shop", "vip"]);
   await until("packing", () => existsSync(mark));
-  await stopWorker(mortal, "SIGKILL");
+  await stopWorker(doomed, "SIGKILL");
 
   const worker = await startWorker(store, "shop");
   await start("checkout", "order-1041", { order: 1041, review: false }, ["shop"]);
