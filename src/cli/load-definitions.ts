@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { RepriseError } from "../base/index.ts";
+import type { ServerOptions } from "../server/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
 import { flowBody, isFlow } from "../flow/index.ts";
 import { isGraph } from "../graph/index.ts";
@@ -47,6 +48,17 @@ export async function loadEngineOptions(
     ...(code !== undefined && { code }),
     ...(typeof outbox === "object" &&
       outbox !== null && { outbox: outbox as NonNullable<EngineOptions<Definition>["outbox"]> }),
+    ...(Array.isArray(webhooks) && { webhooks: webhooks as NonNullable<EngineOptions<Definition>["webhooks"]> }),
+  };
+}
+
+/** What a module can export for a server: `hooks`, the webhooks that it takes; and what its client writes. */
+export async function loadServerOptions(
+  file: string,
+): Promise<Pick<ServerOptions, "hooks"> & Pick<EngineOptions<Definition>, "webhooks">> {
+  const { hooks, webhooks } = await load(resolve(file));
+  return {
+    ...(typeof hooks === "object" && hooks !== null && { hooks: hooks as NonNullable<ServerOptions["hooks"]> }),
     ...(Array.isArray(webhooks) && { webhooks: webhooks as NonNullable<EngineOptions<Definition>["webhooks"]> }),
   };
 }

@@ -11,10 +11,10 @@ import { RepriseError } from "../base/index.ts";
 import { createClient, createEngine, type Client } from "../engine/index.ts";
 import type { ServeOptions, Site } from "../federation/index.ts";
 import { isLoopback } from "../http/index.ts";
-import { createServer, LogRing, type Server } from "../server/index.ts";
+import { createServer, LogRing, type Server, type ServerOptions } from "../server/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { secretFileOf, tokenFileOf } from "./home.ts";
-import { loadDefinitions, loadEngineOptions } from "./load-definitions.ts";
+import { loadDefinitions, loadEngineOptions, loadServerOptions } from "./load-definitions.ts";
 import { logLines } from "./log-lines.ts";
 import { hasStore, isFederated, withFederation } from "./open-federation.ts";
 import { openExisting } from "./open-store.ts";
@@ -78,7 +78,10 @@ async function openClient(options: ServeCommandOptions, logs: LogRing): Promise<
     });
   }
   const shared = { store, definitions: await loadDefinitions(code), ...payloadOptions() };
-  if (options.worker !== true) return createClient({ ...shared, logger: false });
+  if (options.worker !== true) {
+    const { webhooks } = await loadServerOptions(code);
+    return createClient({ ...shared, logger: false, ...(webhooks && { webhooks }) });
+  }
   return createEngine({ ...shared, logger: logs.logger(logLines(options.json)), ...(await loadEngineOptions(code)) });
 }
 
@@ -96,9 +99,11 @@ async function serveAll(
 ): Promise<number> {
   const { port, host, expose = false, insecure = false, origin, dashboard } = options;
   const peers = await site?.openRoutes();
+  const { hooks } = options.code === undefined ? {} : await loadServerOptions(options.code);
   const server = createServer(client, {
     auth: { tokenFile: tokenFileOf(options), local: "session" },
-    secretFile: secretFileOf(options),
+    ...serverSecret(options),
+    ...(hooks && { hooks }),
     dashboard,
     logger: logLines(options.json),
     logs,
@@ -114,6 +119,12 @@ async function serveAll(
     await site?.close();
     await client.close();
   });
+}
+
+/** What links and callback URLs are signed with. Several servers, and code that makes callback URLs, share it. */
+function serverSecret(options: ServeCommandOptions): Pick<ServerOptions, "secret" | "secretFile"> {
+  const secret = process.env["REPRISE_SECRET"] ?? "";
+  return secret === "" ? { secretFile: secretFileOf(options) } : { secret };
 }
 
 async function announce(url: string, server: Server, site: Site | undefined, options: GlobalOptions): Promise<void> {

@@ -1,4 +1,4 @@
-// Help: the commands explain and completion, and the hidden command complete that shells call.
+// Help: the commands explain, mcp and completion, and the hidden command complete that shells call.
 
 import { Argument, type Command } from "commander";
 import { action, examples } from "../command.ts";
@@ -18,6 +18,12 @@ export function addHelpCommands(program: Command): void {
         (await import("../explain.ts")).explain(code, options),
       ),
     );
+
+  program
+    .command("mcp")
+    .description("Serve the documents to coding agents (Model Context Protocol, over stdio)")
+    .addHelpText("after", examples("mcp"))
+    .action(action(async () => (await import("../mcp.ts")).mcp()));
 
   program
     .command("completion")
