@@ -86,8 +86,8 @@ export function startRouter(): void {
     if (!(link instanceof HTMLAnchorElement) || link.target !== "" || link.hasAttribute("download")) return;
     const to = new URL(link.href);
     if (to.origin !== location.origin || !to.pathname.startsWith(basePath)) return;
-    // Pages of the server that are no part of the dashboard: API, approval links, documents.
-    if (/^(?:v1|a|openapi\.json|metrics|health|ready)(?:\/|$)/.test(to.pathname.slice(basePath.length))) return;
+    // Pages of the server that are no part of the dashboard: API, approval links, signing in, documents.
+    if (/^(?:v1|a|login|openapi\.json|metrics|health|ready)(?:\/|$)/.test(to.pathname.slice(basePath.length))) return;
     if (to.hash !== "" && to.pathname === location.pathname) return;
     event.preventDefault();
     go(to.pathname + to.search);

@@ -201,6 +201,13 @@ function Refused(): JSX.Element {
         <Brand size={44} />
         <h1>{problem.status === 401 ? "No access yet" : "No access"}</h1>
         <p>{problem.detail}</p>
+        {problem.status === 401 && (
+          <p>
+            <a class="link" href={href("/login")}>
+              Sign in
+            </a>
+          </p>
+        )}
         {problem.hint !== undefined && <Command text={problem.hint} />}
       </div>
     </section>

@@ -26,6 +26,7 @@ export const accessOperations = {
     path: "/v1/session",
     group: "Access",
     summary: "Ends the session of a browser. Needs the header `x-reprise: 1`.",
+    body: object({}),
     status: 204,
     answer: null,
     example: {},

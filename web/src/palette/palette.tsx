@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DefinitionBody } from "../../../src/contract/definition.ts";
 import type { RunSummary } from "../../../src/contract/run.ts";
-import { get, Problem } from "../api.ts";
+import { get, post, Problem } from "../api.ts";
 import { Icon, KindIcon, type IconName } from "../components/icon.tsx";
 import { Status } from "../components/status.tsx";
 import { keyHelpOpen } from "../keys.ts";
@@ -37,6 +37,11 @@ function matching(choices: readonly Choice[], text: string): readonly Choice[] {
   });
 }
 
+async function signOut(): Promise<void> {
+  await post("/v1/session", {}, { method: "DELETE" });
+  location.assign(href("/login"));
+}
+
 function fixedChoices(definitions: readonly DefinitionBody[]): readonly Choice[] {
   const pages = PAGES.filter(
     ({ nav, federated }) => nav !== undefined && (federated !== true || site.peek()?.federated === true),
@@ -52,6 +57,7 @@ function fixedChoices(definitions: readonly DefinitionBody[]): readonly Choice[]
     },
     { label: "All keys", icon: "term", run: () => (keyHelpOpen.value = true) },
     { label: "Read everything again", detail: "reconnect", icon: "retry", run: retryNow },
+    { label: "Sign out", detail: "end the session of this browser", icon: "person", run: () => void signOut() },
   ];
   return [
     ...pages.map((page) => ({
