@@ -31,7 +31,7 @@ export function GraphCanvas({ picture, state, label }: CanvasProps): JSX.Element
   return (
     <div class="cv" ref={box} tabIndex={0} role="region" aria-label="Canvas">
       <svg
-        class="gsvg"
+        class={`gsvg ${direction}`}
         viewBox={`0 0 ${layout.width} ${layout.height}`}
         width={layout.width}
         height={layout.height}

@@ -227,8 +227,10 @@ function ScheduleRow({ schedule, isCurrent, onBackfill, onChanged }: RowProps): 
         <td>
           {cron !== undefined ? <code>{cron}</code> : <>every {duration(everyMs ?? 0)}</>}
           <span class="sub">
-            {cron !== undefined && (timeZone ?? "UTC")}
-            {schedule.jitterMs > 0 && ` · up to ${duration(schedule.jitterMs)} later`}
+            {[
+              ...(cron === undefined ? [] : [timeZone ?? "UTC"]),
+              ...(schedule.jitterMs > 0 ? [`up to ${duration(schedule.jitterMs)} later`] : []),
+            ].join(" · ")}
           </span>
         </td>
         <td>
@@ -291,7 +293,10 @@ function ScheduleRow({ schedule, isCurrent, onBackfill, onChanged }: RowProps): 
         <tr class="x">
           <td colSpan={6}>
             <p class="why-late">
-              <Prose text={reason.text} /> {reason.next[0] !== undefined && <Command text={reason.next[0]} />}
+              <span>
+                <Prose text={reason.text} />
+              </span>
+              {reason.next[0] !== undefined && <Command text={reason.next[0]} />}
             </p>
           </td>
         </tr>
