@@ -98,9 +98,9 @@ export const support = graph("support", {
   .node("reply", async () => ({ messages: [{ role: "model", text: "done" }] }))
   .edge(START, "triage")
   .edge("triage", "think")
-  .spread("think", "search", ({ articles }) => (articles.length === 0 ? ["refunds", "parcels"] : []))
-  .edge("search", "think")
   .edge("think", "ask", ({ articles }) => articles.length > 0)
+  .spread("think", "search", () => ["refunds", "parcels"])
+  .edge("search", "think")
   .edge("ask", "reply")
   .edge("reply", END);
 
@@ -127,7 +127,7 @@ export const render = workflow("render", async (ctx) => ctx.task(draw));
 export const payments = queue("payments", { concurrency: 1, perKey: { concurrency: 1 } });
 export const pay = workflow(
   "pay",
-  { queue: payments, ports: { done: promise<boolean>() } },
+  { queue: payments, key: () => "customer-1", ports: { done: promise<boolean>() } },
   async (ctx, order: string) => {
     await ctx.promise("done");
     return order;

@@ -1,0 +1,176 @@
+// Queues, schedules, proof and the palette of commands in a real browser, against a real engine. What was done is checked in the store.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient, createEngine, type Client } from "reprise";
+import { createServer } from "reprise/server";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./axe.ts";
+import { findBrowser, openPage } from "./browser.ts";
+import { changedCheckout, checkout, openDesk, pay, render, report, type Desk } from "./desk.ts";
+
+describe.skipIf(findBrowser() === undefined)("operating", () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    desk = await openDesk();
+    await desk.engine.schedule("nightly", report, "ann", { cron: "0 2 * * *", timeZone: "Europe/Berlin" });
+    await desk.engine.schedule("hourly", report, "bob", { every: "1 hour" });
+  });
+  afterAll(async () => {
+    await desk[Symbol.asyncDispose]();
+  });
+
+  test("work that no live worker can claim is the first line, with the command that helps", async () => {
+    await desk.engine.start(render, undefined, { id: "film-1" });
+    const { page, expectClean } = await openPage(desk.url, { path: "/queues" });
+    const first = page.locator(".now");
+    await first.getByText("No live worker can claim 1 task.").waitFor();
+    await first.getByText(/reprise worker .*gpu/).waitFor();
+    await page.getByRole("region", { name: "Work that waits, table" }).getByText("draw").first().waitFor();
+    await page.getByRole("region", { name: "Workers, table" }).getByText("all queues").waitFor();
+    await desk.engine.get(render, "film-1").cancel();
+    expectClean();
+    await page.context().close();
+  });
+
+  test("a full queue shows what holds its keys; it is paused, resumed and limited after a question", async () => {
+    const held = await desk.engine.start(pay, "o-1", { id: "pay-1" });
+    await expect.poll(async () => (await held.info()).status).toBe("waiting");
+    await desk.engine.start(pay, "o-2", { id: "pay-2" });
+    const { page, expectClean } = await openPage(desk.url, { path: "/queues?queue=payments" });
+    await page.getByText("1 of 1", { exact: true }).first().waitFor();
+    await page.getByRole("link", { name: "pay-1" }).waitFor();
+    const row = page.getByRole("row", { name: /^payments/ });
+    await row.getByRole("button", { name: "Pause" }).click();
+    await expectAccessible(page);
+    await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+    await row.getByText(/Paused since/).waitFor();
+    expect((await desk.engine.findQueue("payments"))?.paused).toBe(true);
+    await row.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+    await expect.poll(async () => (await desk.engine.findQueue("payments"))?.paused).toBe(false);
+    await row.getByRole("button", { name: "Limit…" }).click();
+    await page.getByLabel("At once, over all workers").fill("4");
+    await page.getByText("reprise queue limit payments --concurrency 4").waitFor();
+    await page.getByRole("button", { name: "Set the limits" }).click();
+    await page.getByText("1 of 4", { exact: true }).waitFor();
+    expect((await desk.engine.findQueue("payments"))?.limits).toMatchObject({
+      concurrency: 4,
+      perKey: { concurrency: 1 },
+    });
+    await expectAccessible(page);
+    expectClean();
+    await page.context().close();
+  });
+
+  test("a schedule is triggered, paused, resumed and backfilled", async () => {
+    const { page, expectClean } = await openPage(desk.url, { path: "/schedules" });
+    const row = page.getByRole("row", { name: /^nightly/ });
+    await row.getByText("Europe/Berlin").waitFor();
+    await expectAccessible(page);
+    await row.getByRole("button", { name: "Trigger" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
+    await page.getByText(/^Started /).waitFor();
+    const started = await Array.fromAsync(desk.engine.list({ definition: "report" }));
+    expect(started).toHaveLength(1);
+    await row.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+    await row.getByText("Paused").waitFor();
+    expect((await desk.engine.findSchedule("nightly"))?.paused).toBe(true);
+    await row.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+    await expect.poll(async () => (await desk.engine.findSchedule("nightly"))?.paused).toBe(false);
+    await row.getByRole("button", { name: "Backfill…" }).click();
+    await page.getByLabel("From").fill("2026-11-10T00:00");
+    await page.getByLabel("Until before").fill("2026-11-13T00:00");
+    await page.getByRole("button", { name: "Start them" }).click();
+    await page.getByText("Started 3 runs.").waitFor();
+    expect(await Array.fromAsync(desk.engine.list({ definition: "report" }))).toHaveLength(4);
+    expectClean();
+    await page.context().close();
+  });
+
+  test("the palette finds pages, definitions and runs by a part of their id, with keys alone", async () => {
+    await desk.engine.start(checkout, "o-9", { id: "find-me-9" });
+    const { page, expectClean } = await openPage(desk.url, { path: "/queues" });
+    await page.getByRole("heading", { name: "Queues and workers" }).waitFor();
+    await page.keyboard.press("Control+k");
+    const field = page.getByRole("combobox", { name: "Run, page or command" });
+    await field.waitFor();
+    await expectAccessible(page);
+    await field.fill("me-9");
+    await page.getByRole("option", { name: /^find-me-9/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "find-me-9" }).waitFor();
+    await page.keyboard.press("/");
+    await field.fill("sched");
+    await page.getByRole("option", { name: /^Schedules/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Schedules" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("p");
+    await page.getByRole("heading", { name: "Proof" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await field.waitFor();
+    await page.keyboard.press("Escape");
+    await field.waitFor({ state: "detached" });
+    expectClean();
+    await page.context().close();
+  });
+
+  test("a run that agrees is proven; its journal can be downloaded", async () => {
+    await desk.engine.start(checkout, "o-1", { id: "order-1" });
+    await expect.poll(async () => (await desk.engine.find("order-1"))?.status).toBe("waiting");
+    const { page, expectClean } = await openPage(desk.url, { path: "/proof?run=order-1" });
+    for (const text of ["Code and journal agree.", "Hash chain intact", "No gap", "Replay agrees", "Nothing called"])
+      await page.getByText(text).first().waitFor();
+    await expectAccessible(page);
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Journal" }).click();
+    expect((await download).suggestedFilename()).toBe("order-1.jsonl");
+    expectClean();
+    await page.context().close();
+  });
+});
+
+describe.skipIf(findBrowser() === undefined)("changed code", () => {
+  test("journal and code stand side by side at the first difference, for one run and for all live ones", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "reprise-proof-"));
+    const store = `sqlite:${join(folder, "proof.db")}`;
+    const recording = await createEngine({ store, definitions: [checkout], logger: false });
+    for (const id of ["order-1", "order-2", "order-3"]) await recording.start(checkout, id, { id });
+    for (const id of ["order-1", "order-2", "order-3"])
+      await expect.poll(async () => (await recording.find(id))?.status).toBe("waiting");
+    await recording.close();
+    const client = (await createClient({ store, definitions: [changedCheckout], logger: false })) as unknown as Client;
+    const server = createServer(client);
+    const { url, close } = await server.listen({ port: 0 });
+    const before = await client.find("order-1");
+    const { page, expectClean } = await openPage(url, { path: "/proof?run=order-1" });
+    await page.getByText(/^Code and journal differ at entry \d+\.$/).waitFor();
+    await page.getByText("Replay differs").waitFor();
+    const sides = page.getByRole("region", { name: "Journal and code side by side" });
+    await sides
+      .getByText(/charge/)
+      .first()
+      .waitFor();
+    await sides
+      .getByText(/notify/)
+      .first()
+      .waitFor();
+    await page.getByRole("region", { name: "Code", exact: true }).getByText("ctx.patched").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Verify them" }).click();
+    await page.getByText("0 same · 3 differ").waitFor();
+    await page.getByRole("link", { name: "order-3" }).waitFor();
+    const { digest, entries } = before!;
+    expect(await client.find("order-1")).toMatchObject({ status: "waiting", digest, entries });
+    expectClean();
+    await page.context().close();
+    await close();
+    await server.close();
+    await client.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+});
