@@ -44,7 +44,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   proto: { constructor: { prototype: { polluted: true } }, toString: 1, hasOwnProperty: "x", length: -1, then: "y" },
   deep: deep(90),
   wide: Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index])),
-  numbers: [1e308, -0, 1e-320, 9_007_199_254_740_993],
+  numbers: [1e308, -0, 1e-320, Number.MAX_SAFE_INTEGER],
   show: { title: TEXTS["html"], why: TEXTS["rtl"], href: TEXTS["address"], style: "display:none", onclick: RUN_CODE },
 };
 
@@ -100,9 +100,7 @@ describe.skipIf(findBrowser() === undefined)("hostile payloads", () => {
 
   const tagsOf = (name: string): string[] => {
     const text = TEXTS[name];
-    return text === undefined
-      ? []
-      : [text.slice(0, 60)].filter((tag) => tag.trim() !== "" && !/[\0-\x1f]/.test(tag) && tag.isWellFormed());
+    return text === undefined ? [] : [text.slice(0, 60)].filter((tag) => tag.trim() !== "" && !tag.includes("\0"));
   };
 
   /** Fails if a payload became anything but text. */
