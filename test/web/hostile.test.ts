@@ -98,9 +98,10 @@ describe.skipIf(findBrowser() === undefined)("hostile payloads", () => {
     await desk[Symbol.asyncDispose]();
   });
 
+  /** A tag has no control characters. */
   const tagsOf = (name: string): string[] => {
-    const text = TEXTS[name];
-    return text === undefined ? [] : [text.slice(0, 60)].filter((tag) => tag.trim() !== "" && !tag.includes("\0"));
+    const tag = (TEXTS[name] ?? "").slice(0, 60).replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "");
+    return tag.trim() === "" ? [] : [tag];
   };
 
   /** Fails if a payload became anything but text. */
