@@ -14,6 +14,7 @@ export type MediaType =
   | "application/openmetrics-text"
   | "text/plain"
   | "text/html"
+  | "application/jsonl"
   | "application/octet-stream";
 
 export interface OperationSpec<Q, B, R> {

@@ -460,5 +460,6 @@ export {
   type SequenceWrite,
   type SweptRuns,
 } from "./log.ts";
+export { KEYED_ANSWER_MS, type KeyedRequest, type KeyReservation } from "./keyed-answer.ts";
 export { WORK_KINDS } from "./change-notice.ts";
 export type { ChangeNotice, WorkKind } from "./change-notice.ts";

@@ -21,6 +21,7 @@ import type { HistoryBreak, HistoryEvent } from "./history.ts";
 import type { Entry } from "./journal.ts";
 import type { ChangeNotice } from "./change-notice.ts";
 import type { EndedRun, LogRow, SweptRuns } from "./log.ts";
+import type { KeyedRequest, KeyReservation } from "./keyed-answer.ts";
 import type { MemoAnswer, MemoFilter, MemoKeys, MemoPage } from "./memo.ts";
 import type { QueueSlot, QueueState } from "./queue.ts";
 import type { DeleteOutcome, Expired, ExpireRequest } from "./retention.ts";
@@ -316,6 +317,14 @@ export interface Store {
   expire(request: ExpireRequest): Promise<Expired>;
   /** Deletes the start keys of a definition whose runs do not exist. */
   deleteUnusedKeys(definition: string): Promise<void>;
+  /** keyed-answer.K2. Reserves an idempotency key for `holdMs`, or says what it was answered. */
+  reserveKey(request: KeyedRequest, holdMs: number): Promise<KeyReservation>;
+  /** The answer that every repetition of the request gets: a status and the encoded text of a value. */
+  recordAnswer(request: KeyedRequest, code: number, answer: string): Promise<void>;
+  /** The request did nothing (`forget`), or its outcome is unknown: the same request may be executed again. */
+  releaseKey(request: KeyedRequest, forget: boolean): Promise<void>;
+  /** Deletes answers older than a day; returns how many. */
+  deleteOldAnswers(): Promise<number>;
   backup(path: string, onProgress?: OnProgress): Promise<void>;
   /** Encodes every payload again with the current codec, in small batches beside other work. */
   rekey(onProgress?: OnProgress): Promise<Rekeyed>;

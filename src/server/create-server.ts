@@ -16,6 +16,7 @@ import { dashboardRoutes } from "./dashboard.ts";
 import { errorPageRoute } from "./error-pages.ts";
 import { checkHooks, type Hook } from "./hooks/hook.ts";
 import type { Notice, ServerHost } from "./host.ts";
+import { IdempotentRequests } from "./idempotency.ts";
 import { makeLink, type ApprovalLink, type ApprovalLinkOptions } from "./links/make-link.ts";
 import type { LogRing } from "./log-ring.ts";
 import { MetricsPage } from "./metrics/create-metrics.ts";
@@ -144,7 +145,8 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
     hooks: checkHooks(options.hooks),
     closing: closing.signal,
   };
-  const compile = { host, limits, timers: systemTimers, basePath, refuse };
+  const requests = new IdempotentRequests(limits.requestMs);
+  const compile = { host, limits, requests, timers: systemTimers, basePath, refuse };
   const handler = new RequestHandler({
     routes: [
       ...OPERATIONS.map((implemented) => {

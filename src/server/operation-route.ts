@@ -21,6 +21,7 @@ import { refusedCaller } from "./auth/role.ts";
 import { checkScope } from "./auth/scope.ts";
 import { watchedResponse } from "./auth/watched-response.ts";
 import type { Call, Caller, ServerHost } from "./host.ts";
+import type { IdempotentRequests } from "./idempotency.ts";
 import type { ImplementedOperation } from "./operations.ts";
 import { refusalOf } from "./problem.ts";
 import type { ServerLimits } from "./server-limits.ts";
@@ -33,6 +34,7 @@ export interface OperationRouteOptions {
   /** Without a slash at its end. */
   readonly basePath: string;
   readonly refuse: (error: unknown, request: Request) => Response;
+  readonly requests: IdempotentRequests;
 }
 
 interface OperationCaller extends HttpCaller {
@@ -47,7 +49,7 @@ export function operationRoute(
   options: OperationRouteOptions,
 ): HttpRoute<OperationCaller> {
   const { id, operation } = implemented;
-  const { host, limits, refuse, basePath } = options;
+  const { host, limits, refuse, basePath, requests } = options;
   const { access, logger } = host;
   /** audit.A2 */
   const refused = (error: unknown, caller: Caller | undefined, params: HttpCall["params"], body: unknown): void => {
@@ -58,7 +60,7 @@ export function operationRoute(
     path: pathPattern(`${basePath}${operation.path}`),
     limits,
     body: { name: "bodyBytes", bytes: operation.body === undefined ? 0 : (operation.maxBytes ?? limits.bodyBytes) },
-    waits: () => operation.waits === true,
+    waits: (_url, request) => operation.waits === true || waitOf(request) > 0,
     async admit(request, params, url) {
       try {
         const caller = await access.admit(request, url, id, operation);
@@ -91,7 +93,8 @@ export function operationRoute(
           waitMs: waitOf(http.request),
           signal: http.signal,
         };
-        const act: Act = async (one) => respond(operation, await implemented.handler(one), one);
+        const plain: Act = async (one) => respond(operation, await implemented.handler(one), one);
+        const act: Act = call.idempotencyKey === undefined ? plain : (one) => requests.once(id, one, plain);
         const waits = operation.waits === true || call.waitMs > 0;
         const response = await (waits ? whileValid(call, act) : withinTime(call, act, options));
         if (isAudited(operation))

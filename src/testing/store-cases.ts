@@ -24,6 +24,7 @@ import { inboxCases } from "./store-cases/inbox.ts";
 import { itemCases } from "./store-cases/items.ts";
 import { leaseCases } from "./store-cases/lease.ts";
 import { suspectCases } from "./store-cases/suspects.ts";
+import { keyedAnswerCases } from "./store-cases/keyed-answers.ts";
 import { logCases } from "./store-cases/log.ts";
 import { listCases } from "./store-cases/list.ts";
 import { memoCases } from "./store-cases/memo.ts";
@@ -103,4 +104,5 @@ export const storeCases: readonly StoreCase[] = [
   ...flowRunCases,
   ...runtimeCases,
   ...logCases,
+  ...keyedAnswerCases,
 ];

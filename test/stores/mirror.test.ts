@@ -295,6 +295,10 @@ describe("a mirror", () => {
       noteEnded: () => store.noteEnded(0, 10),
       expire: () => store.expire({} as never),
       deleteUnusedKeys: () => store.deleteUnusedKeys("order"),
+      reserveKey: () => store.reserveKey({ request: "r", body: "b" }, 1_000),
+      recordAnswer: () => store.recordAnswer({ request: "r", body: "b" }, 200, "{}"),
+      releaseKey: () => store.releaseKey({ request: "r", body: "b" }, true),
+      deleteOldAnswers: () => store.deleteOldAnswers(),
       rekey: () => store.rekey(),
     };
     for (const [name, call] of Object.entries(calls))

@@ -87,6 +87,11 @@ const CASES: readonly Case[] = [
     context: `0|schedule|${ODD}`,
   },
   {
+    table: "keyed_answers",
+    row: { request: "16ab" },
+    context: "0|answer|16ab",
+  },
+  {
     table: "langgraph_values",
     row: { value: 9, thread: "3", place: ODD },
     context: `0|langgraph|[9,"3","${ODD_JSON}"]`,

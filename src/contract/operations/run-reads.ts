@@ -29,7 +29,7 @@ export const runReadOperations = {
     group: "Runs",
     summary: "Downloads the journal as it is stored, one entry per line, in the form of `reprise journal save`.",
     query: object({ generation }),
-    answer: "application/octet-stream",
+    answer: "application/jsonl",
     waits: true,
     example: { path: { id: "order-1042" } },
   }),

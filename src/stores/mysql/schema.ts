@@ -425,6 +425,15 @@ const VIEW_DIALECT: ViewDialect = {
 
 const SIXTH: readonly Step[] = VIEWS.map((view) => ({ view }));
 
+const SEVENTH: readonly Step[] = [
+  {
+    name: "keyed_answers",
+    columns: { request: KIND, body: KIND, at: INT, held_until: INT, status: MAYBE_INT, answer: MAYBE_LONG },
+    primary: ["request"],
+    indexes: { keyed_answers_by_age: ["at"] },
+  },
+];
+
 function quoted(names: Columns): string {
   return names.map((name) => `\`${name}\``).join(", ");
 }
@@ -452,7 +461,7 @@ function statementOf(step: Step): string {
 }
 
 /** Migration n is at index n - 1. A published migration is never changed; a change is a new one. */
-const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH];
+const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH];
 
 export const MIGRATIONS: readonly (readonly string[])[] = STEPS.map((steps) => steps.map(statementOf));
 

@@ -425,7 +425,20 @@ exception when insufficient_privilege then
 end $views$;
 `;
 
+const SEVENTH = `
+create table keyed_answers (
+  request text collate "C" not null,
+  body text collate "C" not null,
+  at bigint not null,
+  held_until bigint not null,
+  status bigint,
+  answer bytea,
+  primary key (request)
+);
+create index keyed_answers_by_age on keyed_answers (at);
+`;
+
 /** Migration n is at index n - 1; it runs with the schema as its search path. A published migration is never changed. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

@@ -19,6 +19,7 @@ const LOCKS: Readonly<Record<AccessMode, Partial<Record<TableName, Lock>>>> = {
     queues: "update",
     schedules: "update",
     start_keys: "update",
+    keyed_answers: "update",
     outbox: "update",
     leftovers: "update",
     langgraph_values: "share",

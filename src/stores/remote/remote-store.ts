@@ -9,6 +9,8 @@
 import type { EpochMs } from "../../base/index.ts";
 import type {
   HistoryBreak,
+  KeyedRequest,
+  KeyReservation,
   ChangeNotice,
   DeleteOutcome,
   EventSubscription,
@@ -48,6 +50,7 @@ import { readHolders } from "../rules/run-holders.ts";
 import { deleteOneRun } from "../rules/delete-run.ts";
 import { expire } from "../rules/expire.ts";
 import { isFederated, noteEnded, setFederated } from "../rules/run-log.ts";
+import { deleteOldAnswers, recordAnswer, releaseKey, reserveKey } from "../rules/keyed-answers.ts";
 import { clearMemos, openMemoKeys } from "../rules/memo.ts";
 import { prune } from "../rules/prune.ts";
 import { deleteStartKeys } from "../rules/unused-keys.ts";
@@ -228,6 +231,22 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
 
   clearMemos(keys: readonly string[] | "all"): Promise<number> {
     return clearMemos(rowSession(this.#session), keys);
+  }
+
+  async reserveKey(request: KeyedRequest, holdMs: number): Promise<KeyReservation> {
+    return reserveKey(rowSession(this.#session), request, holdMs);
+  }
+
+  async recordAnswer(request: KeyedRequest, code: number, answer: string): Promise<void> {
+    await recordAnswer(rowSession(this.#session), request, code, answer);
+  }
+
+  async releaseKey(request: KeyedRequest, forget: boolean): Promise<void> {
+    await releaseKey(rowSession(this.#session), request, forget);
+  }
+
+  async deleteOldAnswers(): Promise<number> {
+    return deleteOldAnswers(rowSession(this.#session));
   }
 
   deleteUnusedKeys(definition: string): Promise<void> {

@@ -116,6 +116,7 @@ export const INDEXES = {
   ended_runs_noted: index("ended_runs", { columns: ["at", "run"], where: { n: null } }),
   chunks_by_step: index("chunks", { columns: ["run", "step", "stream", "position"], where: { step: IS_SET } }),
   once_by_time: index("once", { columns: ["at"], where: { at: { above: 0 } }, swept: true }),
+  keyed_answers_by_age: index("keyed_answers", { columns: ["at"], swept: true }),
   begun_until: index("begun", { columns: ["until"], swept: true }),
   lanes_opening: index("lanes", { columns: ["opens_at"] }),
   schedules_due: index("schedules", { columns: ["definition", "due_at"], where: { due_at: IS_SET } }),

@@ -252,6 +252,10 @@ export const TABLES = {
       per_entry: maybeInt,
     },
   },
+  keyed_answers: {
+    key: ["request"],
+    columns: { request: text, body: text, at: int, held_until: int, status: maybeInt, answer: maybePayload },
+  },
   langgraph_checkpoints: {
     key: ["checkpoint"],
     columns: {
@@ -382,6 +386,7 @@ export const PAYLOADS: Partial<Record<TableName, PayloadPlace>> = {
   runs: { column: "evidence", field: "evidence", place: [] },
   checkpoints: { column: "state", field: "checkpoint", place: ["step"] },
   schedules: { column: "input", field: "schedule", place: ["name"] },
+  keyed_answers: { column: "answer", field: "answer", place: ["request"] },
   langgraph_values: { column: "data", field: "langgraph", place: ["value", "thread", "place"], form: "json" },
   langgraph_writes: {
     column: "data",

@@ -11,6 +11,8 @@ import type {
   DiskSpace,
   EventSubscription,
   HistoryBreak,
+  KeyedRequest,
+  KeyReservation,
   InputsRequest,
   MemoKeys,
   NodeInput,
@@ -42,6 +44,7 @@ import { freeSpace } from "./free-space.ts";
 import { deleteOneRun } from "../rules/delete-run.ts";
 import { expire } from "../rules/expire.ts";
 import { noteEnded, setFederated } from "../rules/run-log.ts";
+import { deleteOldAnswers, recordAnswer, releaseKey, reserveKey } from "../rules/keyed-answers.ts";
 import { clearMemos, openMemoKeys } from "../rules/memo.ts";
 import { prune } from "../rules/prune.ts";
 import { deleteStartKeys } from "../rules/unused-keys.ts";
@@ -290,6 +293,22 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
 
   clearMemos(keys: readonly string[] | "all"): Promise<number> {
     return clearMemos(rowSession(this.#session), keys);
+  }
+
+  async reserveKey(request: KeyedRequest, holdMs: number): Promise<KeyReservation> {
+    return reserveKey(this.#toWrite("Keeping answers"), request, holdMs);
+  }
+
+  async recordAnswer(request: KeyedRequest, code: number, answer: string): Promise<void> {
+    await recordAnswer(this.#toWrite("Keeping answers"), request, code, answer);
+  }
+
+  async releaseKey(request: KeyedRequest, forget: boolean): Promise<void> {
+    await releaseKey(this.#toWrite("Keeping answers"), request, forget);
+  }
+
+  async deleteOldAnswers(): Promise<number> {
+    return deleteOldAnswers(this.#toWrite("Keeping answers"));
   }
 
   deleteUnusedKeys(definition: string): Promise<void> {

@@ -4,6 +4,16 @@
 // Running all cases on all mutants would take minutes, and a mutant that breaks everything would prove nothing about a case.
 
 export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
+  "a key is never held": [
+    "a key is reserved once, and its repetition gets the recorded answer",
+    "of several connections that reserve a key at once, one gets it",
+  ],
+  "an answer is not recorded": ["a key is reserved once, and its repetition gets the recorded answer"],
+  "a key does not know its body": ["a key with another body is refused, before and after its answer"],
+  "a key is held for a day": ["a reservation whose process died is taken over when its time is over"],
+  "a released key is forgotten": ["a released key is free, or for the same request only"],
+  "a released key stays reserved": ["a released key is free, or for the same request only"],
+  "old answers are not deleted": ["answers are kept for a day, then the key is free and a sweep deletes them"],
   "the token of a turn is not checked": [
     "a commit with a wrong token writes nothing anywhere",
     "a rejected commit writes no chunk",

@@ -8,6 +8,7 @@ import { earlyMutants } from "./before-start.ts";
 import { fencesMutants } from "./fences.ts";
 import { generationsMutants } from "./generations.ts";
 import { itemsMutants } from "./items.ts";
+import { keyedAnswerMutants } from "./keyed-answers.ts";
 import { leasesMutants } from "./leases.ts";
 import { logMutants } from "./log.ts";
 import { migrateMutants } from "./migrate.ts";
@@ -33,6 +34,7 @@ import type { Mutant } from "./mutant.ts";
 export type { Mutant } from "./mutant.ts";
 
 export const mutants: readonly Mutant[] = [
+  ...keyedAnswerMutants,
   ...fencesMutants,
   ...turnsMutants,
   ...startsMutants,
