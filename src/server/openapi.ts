@@ -57,7 +57,7 @@ function operationOf(id: string, operation: Operation): object {
       requestBody: {
         required: true,
         content: {
-          [operation.raw === true ? "*/*" : "application/json"]: {
+          [bodyTypeOf(operation)]: {
             schema: body,
             ...(example.body !== undefined && { example: example.body as unknown }),
           },
@@ -66,6 +66,11 @@ function operationOf(id: string, operation: Operation): object {
     }),
     responses: responsesOf(operation),
   };
+}
+
+function bodyTypeOf({ form, raw }: Operation): string {
+  if (raw === true) return "*/*";
+  return form === true ? "application/x-www-form-urlencoded" : "application/json";
 }
 
 function pathParameters({ path, example }: Operation): readonly object[] {

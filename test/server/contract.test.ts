@@ -22,6 +22,7 @@ export function requestOf(operation: Operation, changes: { body?: unknown; query
     method,
     headers: {
       "x-reprise": "1",
+      ...(typeof operation.answer === "string" && { accept: operation.answer }),
       ...(body !== undefined && { "content-type": form === true ? FORM : "application/json" }),
     },
     ...(body !== undefined && {
@@ -50,7 +51,8 @@ describe("the table", () => {
       expect(operation.summary, id).toMatch(/^[A-Z][^]*\.$/);
       expect(operation.group, id).toMatch(/^[A-Z]/);
       expect(operation.answer, id).not.toBeUndefined();
-      if (operation.body !== undefined) expect(checkJson(operation.body, operation.example.body), id).toEqual([]);
+      if (operation.body !== undefined && operation.raw !== true)
+        expect(checkJson(operation.body, operation.example.body), id).toEqual([]);
       if (operation.query !== undefined)
         expect(checkJson(operation.query, operation.example.query ?? {}), id).toEqual([]);
       const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
@@ -59,11 +61,17 @@ describe("the table", () => {
   });
 });
 
+/** The examples in an order in which all are true: an answer to a promise ends its run. */
+const inOrder = named.toSorted(([a], [b]) => Number(a === "settlePromise") - Number(b === "settlePromise"));
+
 /** Examples whose path or body is a secret that this server did not make, or that need other code. */
 const REFUSED: Readonly<Record<string, number>> = {
   signIn: 401,
   showApprovalLink: 404,
   answerApprovalLink: 404,
+  migrateRun: 409,
+  receiveWebhook: 404,
+  receiveCallback: 401,
 };
 
 describe("a server", () => {
@@ -100,7 +108,7 @@ describe("a server", () => {
       const before = rows.read();
       if (operation.form !== true) {
         expect(await refusal(requestOf(operation, { query: "?nothing-of-this=1" }))).toMatchObject({ status: 400 });
-        if (operation.body !== undefined) {
+        if (operation.body !== undefined && operation.raw !== true) {
           for (const body of [{ ...(operation.example.body as object), "nothing-of-this": 1 }, ["a list"], null])
             expect(await refusal(requestOf(operation, { body }))).toMatchObject({
               status: 400,
@@ -115,7 +123,7 @@ describe("a server", () => {
     },
   );
 
-  test.each(named)("answers the example of %s as its schema says", async (id, operation) => {
+  test.each(inOrder)("answers the example of %s as its schema says", async (id, operation) => {
     const request = requestOf(operation);
     const reading = new AbortController();
     const response = await server.fetch(new Request(request, { signal: reading.signal }));

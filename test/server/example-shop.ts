@@ -10,6 +10,7 @@ import {
   queue,
   signal,
   START,
+  stream,
   task,
   update,
   workflow,
@@ -29,6 +30,7 @@ const checkout = workflow(
       note: signal<unknown>(),
       address: update<unknown, unknown>(),
       progress: query<unknown>(),
+      words: stream<string>(),
     },
   },
   async (ctx, input: { readonly order: number; readonly fails?: boolean; readonly done?: boolean } | null) => {
@@ -39,6 +41,7 @@ const checkout = workflow(
       return { address };
     });
     ctx.log.info("charging");
+    ctx.emit("words", "charging");
     await ctx.task(charge, input?.order ?? 0);
     if (input?.fails === true) throw new TypeError("the card was declined");
     if (input?.done === true) return { address };
