@@ -3,7 +3,7 @@
 
 import type { Condition } from "../remote/query.ts";
 import type { TableName } from "../rows/tables.ts";
-import { INDEXES, type Index } from "./schema.ts";
+import { INDEXES, type Index } from "./schema-indexes.ts";
 import type { Order } from "./translate.ts";
 
 /** The index whose first columns are compared for equality and whose next columns give the order or the range. */

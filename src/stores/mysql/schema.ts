@@ -55,7 +55,7 @@ const LINED_STATE =
   "bigint generated always as (case when `queue` is not null or `state` in (5, 6) then `state` end) stored";
 const DUE_AT = "bigint generated always as (case when `state` = 0 then `available_at` end) stored";
 
-type Columns = readonly string[];
+export type Columns = readonly string[];
 
 /** A table that a migration creates. */
 interface NewTable {
@@ -86,7 +86,7 @@ interface NewView {
 }
 
 /** One statement of a migration (mysql.M3). */
-type Step = NewTable | NewColumn | NewIndex | NewView;
+export type Step = NewTable | NewColumn | NewIndex | NewView;
 
 const FIRST: readonly Step[] = [
   { name: "meta", columns: { key: NAME, value: LONG }, primary: ["key"] },
@@ -461,7 +461,7 @@ function statementOf(step: Step): string {
 }
 
 /** Migration n is at index n - 1. A published migration is never changed; a change is a new one. */
-const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH];
+export const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH];
 
 export const MIGRATIONS: readonly (readonly string[])[] = STEPS.map((steps) => steps.map(statementOf));
 
@@ -469,34 +469,3 @@ export const MIGRATIONS: readonly (readonly string[])[] = STEPS.map((steps) => s
 export const VIEW_STATEMENTS: readonly string[] = SIXTH.map(statementOf);
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
-
-export interface Index {
-  readonly name: string;
-  /** Ends with the columns of the primary key. */
-  readonly columns: Columns;
-}
-
-/** By table, without prefix; the primary key first. */
-export const INDEXES: ReadonlyMap<string, readonly Index[]> = indexesOf(STEPS.flat());
-
-function indexesOf(steps: readonly Step[]): ReadonlyMap<string, readonly Index[]> {
-  const found = new Map<string, Index[]>();
-  for (const step of steps) {
-    if ("name" in step) {
-      const { name: table, primary, unique, indexes } = step;
-      const others = Object.entries({ ...unique, ...indexes });
-      found.set(table, [
-        { name: "PRIMARY", columns: primary },
-        ...others.map(([name, columns]) => ({ name, columns: withKey(columns, primary) })),
-      ]);
-    } else if ("index" in step) {
-      const indexes = found.get(step.table)!;
-      indexes.push({ name: step.index, columns: withKey(step.columns, indexes[0]!.columns) });
-    }
-  }
-  return found;
-}
-
-function withKey(columns: Columns, key: Columns): Columns {
-  return [...columns, ...key.filter((column) => !columns.includes(column))];
-}

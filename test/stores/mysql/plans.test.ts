@@ -8,7 +8,7 @@ import type { Condition, Query } from "../../../src/stores/remote/query.ts";
 import { planQueries, statementsOf } from "../../../src/stores/mysql/merge-results.ts";
 import { renderChange } from "../../../src/stores/mysql/render-change.ts";
 import { renderQuery } from "../../../src/stores/mysql/render-query.ts";
-import { INDEXES } from "../../../src/stores/mysql/schema.ts";
+import { INDEXES } from "../../../src/stores/mysql/schema-indexes.ts";
 import { matches } from "../../../src/stores/remote/evaluate.ts";
 import type { AnyRow } from "../../../src/stores/rows/tables.ts";
 import { pathInfo, type Path } from "../../../src/stores/rows/indexes.ts";
