@@ -4,7 +4,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { isInOrder, pickIndex } from "../../src/stores/mysql/pick-index.ts";
-import { INDEXES as MYSQL_INDEXES, MIGRATIONS as MYSQL, PREFIX } from "../../src/stores/mysql/schema.ts";
+import { INDEXES as MYSQL_INDEXES } from "../../src/stores/mysql/schema-indexes.ts";
+import { MIGRATIONS as MYSQL, PREFIX } from "../../src/stores/mysql/schema.ts";
 import { translate } from "../../src/stores/mysql/translate.ts";
 import { MIGRATIONS as POSTGRES } from "../../src/stores/postgres/schema.ts";
 import { selectQuery } from "../../src/stores/remote/path-query.ts";
