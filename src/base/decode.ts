@@ -4,6 +4,7 @@ import { MAX_PAYLOAD_DEPTH } from "./encode.ts";
 import { reviveError } from "./error-value.ts";
 import type { RepriseError } from "./errors.ts";
 import { frameOf, payloadError, type Frame } from "./payload-path.ts";
+import { fromBase64 } from "./portable-bytes.ts";
 import { unreadableReason } from "./unreadable.ts";
 
 /** The value of a text that `encode` wrote; refuses any other text with BAD_PAYLOAD. */
@@ -116,10 +117,9 @@ function reviveTagged(tagged: Members, frame: Frame): unknown {
 }
 
 function reviveBytes(base64: string, frame: Frame): Uint8Array {
-  const bytes = Buffer.from(base64, "base64");
-  // Buffer silently skips invalid characters.
-  if (bytes.toString("base64") !== base64) throw bad(frame.up, "expected base64.");
-  return new Uint8Array(bytes);
+  const bytes = fromBase64(base64);
+  if (bytes === undefined) throw bad(frame.up, "expected base64.");
+  return bytes;
 }
 
 function reviveMap(pairs: readonly unknown[], frame: Frame): Map<unknown, unknown> {

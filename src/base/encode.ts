@@ -1,8 +1,9 @@
 // Encode: from values to canonical text (codec.ts).
 
-import { types } from "node:util";
+import { isDate, isMap, isNativeError, isSet, isUint8Array } from "./built-in.ts";
 import { InvariantError, RepriseError } from "./errors.ts";
 import { frameOf, payloadError, type Frame } from "./payload-path.ts";
+import { BUFFER_PROTOTYPE, toBase64, utf8Length } from "./portable-bytes.ts";
 
 export interface PayloadLimits {
   /** UTF-8 bytes of the text. */
@@ -44,7 +45,7 @@ export function canonicalJson(value: unknown): string {
 function checkSize(text: string, rules: Rules): string {
   // A code unit has at most three bytes: most texts pass without counting.
   if (text.length * 3 <= rules.maxBytes) return text;
-  const bytes = Buffer.byteLength(text);
+  const bytes = utf8Length(text);
   if (bytes > rules.maxBytes) throw tooLarge(undefined, bytes, rules);
   return text;
 }
@@ -205,17 +206,17 @@ function writeArray(items: readonly unknown[], frame: Frame, rules: Rules): stri
 
 function writeTagged(value: object, prototype: unknown, frame: Frame, rules: Rules): string {
   if (!rules.tagged) throw notPlain(value, frame.up);
-  if (prototype === Date.prototype && types.isDate(value)) {
+  if (prototype === Date.prototype && isDate(value)) {
     const ms = value.getTime();
     return `{"$":"date","v":${Number.isNaN(ms) ? "null" : ms}}`;
   }
-  if ((prototype === Uint8Array.prototype || prototype === Buffer.prototype) && types.isUint8Array(value)) {
+  if ((prototype === Uint8Array.prototype || prototype === BUFFER_PROTOTYPE) && isUint8Array(value)) {
     if (value.byteLength > rules.maxBytes) throw tooLarge(frame.up, value.byteLength, rules);
-    return `{"$":"bytes","v":"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64")}"}`;
+    return `{"$":"bytes","v":"${toBase64(value)}"}`;
   }
-  if (prototype === Map.prototype && types.isMap(value)) return writeMap(value, frame, rules);
-  if (prototype === Set.prototype && types.isSet(value)) return writeSet(value, frame, rules);
-  if (value instanceof Error || types.isNativeError(value)) return writeError(value, frame, rules);
+  if (prototype === Map.prototype && isMap(value)) return writeMap(value, frame, rules);
+  if (prototype === Set.prototype && isSet(value)) return writeSet(value, frame, rules);
+  if (isNativeError(value)) return writeError(value, frame, rules);
   // A plain object of another realm, such as a vm context or structuredClone inside one.
   if (constructorName(value) === "Object" && Object.getPrototypeOf(prototype) === null) {
     return writePlainObject(value as Plain, frame, rules);

@@ -11,6 +11,11 @@ export const SERVER_ERRORS = {
     summary: "The token is valid, but its role or its scope does not allow this operation.",
     next: "Use a token with the role that the message names: `reprise token create <name> --role <role>`.",
   },
+  SERVER_UNREACHABLE: {
+    family: "usage",
+    summary: "A client over HTTP got no answer from its server, or an answer that is not of Reprise.",
+    next: "Check the address that was passed to `createHttpClient`, and that `reprise serve` runs there.",
+  },
   TOKEN_REQUIRED: {
     family: "usage",
     summary: "The request has no token, or its token or session is unknown, expired or revoked.",

@@ -71,7 +71,9 @@ export class RequestHandler {
       if (route.refuse !== undefined) refuse = (error) => route.refuse!(error, request);
       return await this.#call(route, params, request, url);
     } catch (error) {
-      return refuse(error, request);
+      const isCut = this.#closing.signal.aborted || request.signal.aborted;
+      // What waited was ended: the client repeats it elsewhere or later.
+      return refuse(isCut && isAbort(error) ? this.#options.closing() : error, request);
     }
   }
 
@@ -100,6 +102,10 @@ export class RequestHandler {
     this.#closing.abort();
     await Promise.allSettled(this.#open);
   }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
 }
 
 /** handler.H2. The same response, whose end, failure or cancellation calls `ended` once. */

@@ -125,8 +125,11 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
   const basePath = checkBasePath(options.basePath ?? "/");
   const limits = serverLimits(options.limits);
   const onError = (error: unknown): void => logger.error(`server: a request failed: ${String(error)}`, { error });
-  const refuse = (error: unknown, request: Request): Response =>
-    access.secure(problemResponse(error, `${new URL(request.url).origin}${basePath}/`, onError), request);
+  const refuse = (error: unknown, request: Request): Response => {
+    const { origin } = new URL(request.url);
+    const isTagged = /\berrors=tagged\b/.test(request.headers.get("prefer") ?? "");
+    return access.secure(problemResponse(error, `${origin}${basePath}/`, onError, isTagged), request);
+  };
   const ports = { clock: systemClock, timers: systemTimers, random: systemRandom, logger };
   const access = new ServerAccess({ ...options, basePath: `${basePath}/` }, ports);
   const closing = new AbortController();

@@ -11,6 +11,7 @@ import {
   queueOperations,
   monitorOperations,
   hookOperations,
+  exactOperations,
   runOperations,
   runReadOperations,
   scheduleOperations,
@@ -28,6 +29,7 @@ import { messageHandlers } from "./routes/messages.ts";
 import { promiseHandlers } from "./routes/promises.ts";
 import { queueHandlers } from "./routes/queues.ts";
 import { monitorHandlers } from "./routes/monitor.ts";
+import { exactHandlers } from "./routes/exact.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { runReadHandlers } from "./routes/run-reads.ts";
 import { scheduleHandlers } from "./routes/schedules.ts";
@@ -60,6 +62,7 @@ export const OPERATIONS: readonly ImplementedOperation[] = [
   ...group(approvalLinkOperations, approvalLinkHandlers),
   ...group(eventOperations, eventHandlers),
   ...group(monitorOperations, monitorHandlers),
+  ...group(exactOperations, exactHandlers),
   ...group(siteOperations, siteHandlers),
   ...group(runOperations, runHandlers),
   ...group(runReadOperations, runReadHandlers),

@@ -4,9 +4,11 @@
 //   of the catalogue. The status is `details.status` of the error, else that of its code.
 // problem.P2. An error that is not a refusal is our bug or the machine's: the client gets INVARIANT without its text, which may hold paths
 //   and payloads; the log gets the error.
+// problem.P3. A client that sends `Prefer: errors=tagged` gets the error itself besides, with its details and its cause, in the form of the codec.
 
 import { ERROR_CATALOGUE, RepriseError, type ErrorCode } from "../base/index.ts";
 import type { JsonIssue, ProblemBody } from "../contract/index.ts";
+import { payloadToWire } from "./wire-payload.ts";
 
 const STATUS: Readonly<Record<string, number>> = {
   TOKEN_REQUIRED: 401,
@@ -57,7 +59,12 @@ const UNEXPECTED: Omit<ProblemBody, "type"> = {
 };
 
 /** problem.P1, problem.P2. `base`: the address of the server, under which `errors/<code>` explains the code. */
-export function problemResponse(error: unknown, base: string, onError: (error: unknown) => void): Response {
+export function problemResponse(
+  error: unknown,
+  base: string,
+  onError: (error: unknown) => void,
+  isTagged = false,
+): Response {
   const problem = problemOf(error);
   if (problem.status === 500) onError(error);
   const headers = new Headers({ "content-type": "application/problem+json", "cache-control": "no-store" });
@@ -67,7 +74,9 @@ export function problemResponse(error: unknown, base: string, onError: (error: u
   const retryAfter = typeof details["retryAfter"] === "number" ? String(details["retryAfter"]) : undefined;
   const wait = retryAfter ?? RETRY_AFTER[problem.status];
   if (wait !== undefined) headers.set("retry-after", wait);
-  const body: ProblemBody = { type: `${base}errors/${problem.code}`, ...problem };
+  // problem.P3
+  const exact = isTagged && problem.status !== 500 ? { error: payloadToWire(error, "tagged") } : {};
+  const body: ProblemBody = { type: `${base}errors/${problem.code}`, ...problem, ...exact };
   return new Response(`${JSON.stringify(body)}\n`, { status: problem.status, headers });
 }
 

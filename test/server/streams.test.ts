@@ -37,16 +37,18 @@ const folder = mkdtempSync(join(tmpdir(), "reprise-streams-"));
 const store = `sqlite:${join(folder, "streams.db")}`;
 let engine: Engine<typeof chat | typeof flaky>;
 let server: Server;
+let listening: { readonly url: string; close(): Promise<void> };
 let url: string;
 
 beforeAll(async () => {
   engine = await createEngine({ store, definitions: [chat, flaky], logger: false });
   server = createServer(engine, { logger: { ...silent, info: (message) => void onInfo(message) } });
-  ({ url } = await server.listen({ port: 0 }));
+  listening = await server.listen({ port: 0 });
+  ({ url } = listening);
 });
 
 afterAll(async () => {
-  await server.close();
+  await listening.close();
   await engine.close();
   rmSync(folder, { recursive: true });
 });

@@ -6,6 +6,7 @@ export * from "./control.ts";
 export * from "./definitions.ts";
 export * from "./events.ts";
 export * from "./hooks.ts";
+export * from "./exact.ts";
 export * from "./messages.ts";
 export * from "./monitor.ts";
 export * from "./promises.ts";

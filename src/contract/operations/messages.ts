@@ -13,7 +13,12 @@ const by = optional(
 /** `value`: resolves it, with `null` or nothing for a promise without a value. `reject`: the code that awaits it throws this error. */
 const settlement = anyOf(
   object({ value: optional(json()), by, reason }),
-  object({ reject: text({ maxLength: 4000, description: "The message of the error." }), by, reason }),
+  object({
+    reject: text({ maxLength: 4000, description: "The message of the error." }),
+    error: optional(json("With `payloads=tagged`: the error itself, which replaces one of the message alone.")),
+    by,
+    reason,
+  }),
 );
 
 const answered = object({

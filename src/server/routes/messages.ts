@@ -7,7 +7,8 @@ import { handleFor } from "../read/message-ports.ts";
 import { needsCode } from "../read/needs-code.ts";
 import { changedRun, getRecord } from "../read/run-summary.ts";
 import { accessOf } from "../read/view.ts";
-import { payloadFromWire, payloadToWire } from "../wire-payload.ts";
+import { RepriseError } from "../../base/index.ts";
+import { payloadFromWire, payloadToWire, type PayloadForm } from "../wire-payload.ts";
 
 export const messageHandlers: HandlersOf<typeof messageOperations> = {
   async sendSignal(call) {
@@ -28,7 +29,8 @@ export const messageHandlers: HandlersOf<typeof messageOperations> = {
     const dedupId = body.dedupId ?? idempotencyKey;
     const run = await handleFor(host, await getRecord(call), "update", name);
     const options = { signal, ...(dedupId !== undefined && { dedupId }) };
-    const answer: unknown = await run.update(name as never, payloadFromWire(body.args, payloads) as never, options);
+    const args = payloadFromWire(body.args, payloads) as never;
+    const answer: unknown = await run.update(name as never, args, options).catch(throwOfCode);
     return answerBody(answer, call);
   },
   async askQuery(call) {
@@ -38,7 +40,8 @@ export const messageHandlers: HandlersOf<typeof messageOperations> = {
     if (!access.has(record)) throw needsCode(record, "query");
     const name = params["name"] ?? "";
     const args = payloadFromWire(body.args, payloads);
-    return answerBody(await access.handle(record).query(name as never, args as never, { signal }), call);
+    const run = access.handle(record);
+    return answerBody(await run.query(name as never, args as never, { signal }).catch(throwOfCode), call);
   },
   settlePromise: (call) => settle(call, undefined),
   settleKeyedPromise: (call) => settle(call, call.params["key"] ?? ""),
@@ -62,7 +65,25 @@ async function settle(
     ...(by !== undefined && { by }),
     ...(body.reason !== undefined && { reason: body.reason }),
   };
-  if ("reject" in body) await run.reject(port as never, new Error(body.reject), options);
+  if ("reject" in body) await run.reject(port as never, rejectionOf(body, payloads), options);
   else await run.resolve(port as never, payloadFromWire(body.value, payloads) as never, options);
   return changedRun(call);
+}
+
+function rejectionOf(
+  { reject, error }: { readonly reject: string; readonly error?: unknown },
+  form: PayloadForm,
+): Error {
+  const exact = form === "tagged" && error !== undefined ? payloadFromWire(error, form) : undefined;
+  return exact instanceof Error ? exact : new Error(reject);
+}
+
+/** What the handler of the run's code throws is its answer, and no failure of the server. `thrown`: the caller gets the cause. */
+function throwOfCode(error: unknown): never {
+  if (error instanceof RepriseError && error.code !== "FATAL") throw error;
+  const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+  throw new RepriseError("RUN_FAILED", `The code of the run threw ${name}: ${message}`, {
+    cause: error,
+    details: { thrown: true, status: 422 },
+  });
 }
