@@ -77,21 +77,21 @@ import {
 import type { RecordedJournal } from "./recorded-journal.ts";
 import { never } from "./refusals.ts";
 import { Signals } from "./signals.ts";
+import { findUserLocation } from "./source-location.ts";
 import { StateValues } from "./state-values.ts";
 import { Undos, type StepUndo } from "./undo.ts";
 import { Updates } from "./updates.ts";
 import { Waits, type Wait } from "./waits.ts";
 
 const NO_WAITS: readonly Wait[] = [];
-
 export class Execution {
   /** Requests that the journal does not have yet, in order. The worker takes them after each drain. */
   requests: CommandRequest[] = [];
   outcome: CodeOutcome | undefined;
   stop: Stop | undefined;
+  stopPlace: string | undefined;
   /** Differences that did not stop the run: commands that the code did not request, and changed inputs. */
   readonly warnings: Violation[] = [];
-
   /** Graphs: when the newest checkpoint was written; undefined while it is being written. */
   steppedAt: EpochMs | undefined;
   /** The position to start from, and the entry of the checkpoint that it was restored from. */
@@ -475,7 +475,7 @@ export class Execution {
 
   /** execution.E5 */
   halt(stop: Stop): Promise<never> {
-    this.stop ??= stop;
+    if (this.stop === undefined) [this.stop, this.stopPlace] = [stop, findUserLocation(this.halt)];
     this.requests = [];
     return never();
   }

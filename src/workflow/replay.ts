@@ -76,6 +76,8 @@ export interface ReplayDifference {
   readonly actual: unknown;
   /** What differs: what the code passes to a step, or a value that it made. Absent: another command, order or name. */
   readonly differs?: Differs;
+  /** The line of code that makes the request: `src/checkout.ts:31`. */
+  readonly place?: string;
   /** Graphs: the step, the node and its attempt, if known. */
   readonly step?: number;
   readonly node?: string;
@@ -227,7 +229,10 @@ export async function replayJournal(body: WorkflowBody, past: ReplaySource): Pro
   if (isNotStarted(recorded.end)) return same;
   const execution = new Execution(body, identity, recorded, strict ? "strict" : "per-type", host);
   await driveThrough(execution, recorded, timers, past.onDelivery);
-  if (execution.stop !== undefined) return { status: "mismatch", ...differenceOf(execution.stop) };
+  if (execution.stop !== undefined) {
+    const { stop, stopPlace: place } = execution;
+    return { status: "mismatch", ...differenceOf(stop), ...(place !== undefined && { place }) };
+  }
   const ended = endDifference(execution, recorded.end);
   if (ended !== undefined) return { status: "mismatch", ...ended };
   if (execution.warnings.length === 0) return same;

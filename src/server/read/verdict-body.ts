@@ -1,9 +1,7 @@
 // Verdict body: what a replay or a verification says, with the journal and the source around the first difference.
 
 import { readFile } from "node:fs/promises";
-import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
-import { userFrames } from "../../base/index.ts";
 import type { DifferenceBody, VerdictBody } from "../../contract/index.ts";
 import { TimelineReader } from "../../explain/index.ts";
 import {
@@ -67,8 +65,7 @@ function faultBody({ seq, problem }: JournalFault): DifferenceBody {
 }
 
 function differenceBody(difference: ReplayDifference, { redaction }: View): DifferenceBody {
-  const { where, message, expected, actual, differs, step, node, attempt } = difference;
-  const place = placeOf(difference);
+  const { where, message, expected, actual, differs, step, node, attempt, place } = difference;
   return {
     where,
     message: redaction.text(message),
@@ -80,16 +77,6 @@ function differenceBody(difference: ReplayDifference, { redaction }: View): Diff
     ...(attempt !== undefined && { attempt }),
     ...(place !== undefined && { place }),
   };
-}
-
-/** The line of the user's code: the evidence has it as `at`, or as a stack. */
-function placeOf(difference: ReplayDifference): string | undefined {
-  const { at, stack } = (difference.expected ?? {}) as { readonly at?: unknown; readonly stack?: unknown };
-  if (typeof at === "string" && /:\d+/.test(at)) return at;
-  const [frame] = typeof stack === "string" ? userFrames(stack) : [];
-  const [, place] = /\(?((?:file:\/\/)?[^\s()]+:\d+:\d+)\)?$/.exec(frame ?? "") ?? [];
-  if (place !== undefined) return place;
-  return /(?:file:\/\/)?\/[^\s()]+\.[cm]?[jt]sx?:\d+(?::\d+)?/.exec(difference.message)?.[0];
 }
 
 /** The entry of the command that differs; the last one if the journal has none of it. */
@@ -132,7 +119,6 @@ async function sourceAround(place: string | undefined): Promise<VerdictBody["sou
   if (file === undefined) return undefined;
   try {
     const path = file.startsWith("file://") ? fileURLToPath(file) : file;
-    if (!isAbsolute(path) && !path.startsWith(".") && !/\.[cm]?[jt]sx?$/.test(path)) return undefined;
     const content = await readFile(path, "utf8");
     if (content.length > MAX_SOURCE) return undefined;
     const lines = content.split("\n");
