@@ -475,7 +475,7 @@ export class Execution {
 
   /** execution.E5 */
   halt(stop: Stop): Promise<never> {
-    if (this.stop === undefined) [this.stop, this.stopPlace] = [stop, findUserLocation(this.halt)];
+    if (this.stop === undefined) [this.stop, this.stopPlace] = [stop, findUserLocation(findUserLocation)];
     this.requests = [];
     return never();
   }

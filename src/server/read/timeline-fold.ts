@@ -94,6 +94,8 @@ export class TimelineFold {
   lastMark = 0;
   /** Steps that are requested after a retry have other idempotency keys (retry-record.V3). */
   wasRetried = false;
+  /** How promises were settled that the code had not created, by id. */
+  readonly #early = new Map<string, Entry>();
   readonly #innerOf = new Map<string, StepDraft[]>();
 
   read(entry: Entry): void {
@@ -123,8 +125,20 @@ export class TimelineFold {
       this.current = undefined;
       for (const step of this.steps.values()) close(step, "cancelled", at);
     }
-    if (command === "") return;
+    if (command === "") return this.#readEarly(entry);
     this.#readCommand(entry, parse(entry));
+  }
+
+  /** A message that arrived before the code waits for it belongs to no command. */
+  #readEarly(entry: Entry): void {
+    const { type, seq, at } = entry;
+    if (type === "PromiseResolved" || type === "PromiseRejected")
+      this.#early.set(text(parse(entry)["promiseId"]) ?? "", entry);
+    if (type !== "SignalReceived") return;
+    const data = parse(entry);
+    const command = `Signal(${seq})`;
+    this.#open({ ...entry, command }, data, "signal", data["name"]);
+    close(this.steps.get(command), "completed", at);
   }
 
   #readCommand(entry: Entry, data: Data): void {
@@ -143,7 +157,10 @@ export class TimelineFold {
         const { timeout, receives, key } = data;
         const until = typeof timeout === "number" ? at + timeout : undefined;
         const kind = receives === undefined ? "promise" : "signal";
-        return this.#open(entry, data, kind, promiseName(data), { until, key: text(key) });
+        this.#open(entry, data, kind, promiseName(data), { until, key: text(key) });
+        const early = this.#early.get(text(data["promiseId"]) ?? "");
+        if (early !== undefined) this.#end({ ...early, command, at }, parse(early));
+        return;
       }
       case "SettleRequested":
         return this.#open(entry, data, "settle", data["promiseId"]);

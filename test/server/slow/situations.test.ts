@@ -119,7 +119,7 @@ test("the example of every operation about runs is true: the request is accepted
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries((example.query ?? {}) as Record<string, unknown>))
       for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
-    const target = `${path}${query.size > 0 ? `?${query}` : ""}`;
+    const target = `${path}${query.size > 0 ? `?${query.toString()}` : ""}`;
     const response = await (method === "GET"
       ? api.get(target)
       : method === "DELETE"
