@@ -69,22 +69,22 @@ test("a determinism violation has the difference, the entries around it and the 
 
 test("without the code, runs are read, controlled and answered, and what needs code names the command", async () => {
   await using bare = await createClient({ store: situations.store, definitions: [], logger: false });
-  await using served = openApi(bare);
-  const { body: run } = await served.get("/v1/runs/order-1039");
+  await using bareApi = openApi(bare);
+  const { body: run } = await bareApi.get("/v1/runs/order-1039");
   expect(run).toMatchObject({ registered: false, status: "waiting", input: { order: 1039 } });
-  expect((await served.get("/v1/runs/order-1039/timeline")).body.rows.length).toBeGreaterThan(3);
-  expect((await served.post("/v1/runs/order-1039/pause")).body.status).toBe("paused");
-  expect((await served.post("/v1/runs/order-1039/resume")).status).toBe(200);
-  const refused = await served.post("/v1/runs/order-1039/verify");
+  expect((await bareApi.get("/v1/runs/order-1039/timeline")).body.rows.length).toBeGreaterThan(3);
+  expect((await bareApi.post("/v1/runs/order-1039/pause")).body.status).toBe("paused");
+  expect((await bareApi.post("/v1/runs/order-1039/resume")).status).toBe(200);
+  const refused = await bareApi.post("/v1/runs/order-1039/verify");
   expect(refused).toMatchObject({ status: 409, body: { code: "UNKNOWN_DEFINITION" } });
   expect(refused.body.hint).toBe("reprise verify order-1039 <file>");
-  const unknown = await served.post("/v1/runs/order-1039/promises/aproval", { value: { approved: true } });
+  const unknown = await bareApi.post("/v1/runs/order-1039/promises/aproval", { value: { approved: true } });
   expect(unknown).toMatchObject({ status: 404, body: { code: "UNKNOWN_PORT" } });
-  const settled = await served.post("/v1/runs/order-1039/promises/approval", { value: { approved: true }, by: "ann" });
+  const settled = await bareApi.post("/v1/runs/order-1039/promises/approval", { value: { approved: true }, by: "ann" });
   expect(settled.status).toBe(200);
-  const { body } = await served.get("/v1/runs/order-1039/result?wait=20");
+  const { body } = await bareApi.get("/v1/runs/order-1039/result?wait=20");
   expect(body).toMatchObject({ status: "completed", output: { approved: true } });
-  const { body: history } = await served.get("/v1/promises/history");
+  const { body: history } = await bareApi.get("/v1/promises/history");
   expect(history.items).toContainEqual(expect.objectContaining({ run: "order-1039", outcome: "resolved", by: "ann" }));
 });
 
