@@ -109,7 +109,7 @@ async function serveAll(
     logs,
     ...(origin !== undefined && { origin }),
     ...(site && { federation: site }),
-    ...(peers && { routes: peers.routes }),
+    ...(peers && { routes: peers.routes, peerOf: (request) => peers.peerOf(request) }),
   });
   const listener = await server.listen({ port, host, expose, insecure, ...(tls && { tls }) });
   await announce(listener.url, server, site, options);

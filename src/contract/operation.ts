@@ -49,6 +49,8 @@ export interface OperationSpec<Q, B, R> {
   readonly scope?: "open" | "filtered";
   /** Its code chooses among several media types by the Accept header; `answer` is one of them. */
   readonly negotiates?: true;
+  /** The answer holds a secret, such as a token: it is not kept for a repeated `Idempotency-Key`. */
+  readonly secret?: true;
   /** It may wait or stream for longer than the time limit of a request. */
   readonly waits?: true;
   /** A request and its answer that are true on a real server; tests send it. */

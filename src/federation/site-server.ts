@@ -5,11 +5,10 @@
 // site-server.V2. Beyond loopback the server needs TLS, or the operator's word that a proxy in front of it has TLS (F-52).
 
 import { RepriseError, systemClock, systemTimers } from "../base/index.ts";
-import { isLoopback, listen, type HttpRoute } from "../http/index.ts";
+import { bearerTokenOf, findByToken, isLoopback, listen, tokenDigest, type HttpRoute } from "../http/index.ts";
 import type { SiteServer, ServeOptions } from "./api.ts";
 import type { Peer } from "./check-settings.ts";
 import { createFederationHandler, type FederationHandler } from "./serve/federation-handler.ts";
-import { tokenDigest } from "../http/index.ts";
 import type { PeerAccess } from "./serve/peer-access.ts";
 import type { Route } from "./serve/route.ts";
 import type { SiteParts } from "./site.ts";
@@ -53,13 +52,21 @@ export interface SiteRoutes {
   readonly routes: readonly HttpRoute[];
   /** Wakes long polls. */
   changed(): void;
+  /** The name of the peer whose token the request has; undefined: it has none, or another one. */
+  peerOf(request: Request): string | undefined;
   /** After the server that has the routes was closed. */
   close(): Promise<void>;
 }
 
 export function siteRoutes(parts: SiteParts, routes: readonly Route[]): SiteRoutes {
   const handler = createHandler(parts, routes);
-  return { routes: handler.routes, changed: () => handler.changed(), close: () => handler.close() };
+  const peers = parts.settings.peers.flatMap(accessOf);
+  return {
+    routes: handler.routes,
+    changed: () => handler.changed(),
+    peerOf: (request) => nameOf(request, peers),
+    close: () => handler.close(),
+  };
 }
 
 function createHandler(parts: SiteParts, extraRoutes: readonly Route[]): FederationHandler {
@@ -77,6 +84,11 @@ function createHandler(parts: SiteParts, extraRoutes: readonly Route[]): Federat
     clock: systemClock,
     timers: systemTimers,
   });
+}
+
+function nameOf(request: Request, peers: readonly PeerAccess[]): string | undefined {
+  const token = bearerTokenOf(request);
+  return typeof token === "string" ? findByToken(token, peers, ({ tokenSha256 }) => tokenSha256)?.name : undefined;
 }
 
 /** site-server.V1. Without a token, a peer looks like any stranger. */

@@ -55,6 +55,8 @@ export interface ServerOptions {
   readonly executes?: boolean;
   /** The federated site of this store. */
   readonly federation?: Federation;
+  /** The name of the federation peer whose token a request has: such a peer has no role in the API, and the refusal says so. */
+  readonly peerOf?: (request: Request) => string | undefined;
   /** Whether the dashboard is served; default true. */
   readonly dashboard?: boolean;
   /** Webhooks of other systems, by name: `POST /v1/hooks/<name>` starts a run, sends a signal or resolves a promise. */

@@ -94,7 +94,9 @@ export function operationRoute(
           signal: http.signal,
         };
         const plain: Act = async (one) => respond(operation, await implemented.handler(one), one);
-        const act: Act = call.idempotencyKey === undefined ? plain : (one) => requests.once(id, one, plain);
+        // An answer with a token must not be in the store, so its request is made again.
+        const isKept = call.idempotencyKey !== undefined && operation.secret !== true;
+        const act: Act = isKept ? (one) => requests.once(id, one, plain) : plain;
         const waits = operation.waits === true || call.waitMs > 0;
         const response = await (waits ? whileValid(call, act) : withinTime(call, act, options));
         if (isAudited(operation))

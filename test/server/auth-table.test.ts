@@ -15,15 +15,9 @@ const PUBLIC: Readonly<Record<string, string>> = {
   showApprovalLink: "the path is the secret",
   answerApprovalLink: "the path is the secret",
   receiveWebhook: "the body is signed",
-  receiveHook: "the body is signed",
-  callHook: "the body is signed",
-  settleCallback: "the path is the secret",
-  resolveCallback: "the path is the secret",
-  answerCallback: "the path is the secret",
+  receiveCallback: "the path is the secret",
   getHealth: "says only that the process runs",
-  getReady: "says only that the process is ready",
-  health: "says only that the process runs",
-  ready: "says only that the process is ready",
+  getReadiness: "says only that the process is ready",
 };
 
 const guarded = workflow(

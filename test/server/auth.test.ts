@@ -273,6 +273,26 @@ test("own code may know callers, whose requests are checked like those with a co
   );
 });
 
+test("an answer with a token is not kept for a repeated key", async () => {
+  const headers = { "idempotency-key": "once" };
+  const tokens = [1, 2].map(async () => {
+    const response = await ask(server, "/v1/tokens", { ...mint(), token: tokenFor("reader"), headers });
+    expect([response.status, response.headers.get("idempotent-replayed")]).toEqual([201, null]);
+    return ((await response.json()) as { token: string }).token;
+  });
+  for (const token of await Promise.all(tokens)) expect(token).toMatch(/^rpb_/);
+});
+
+test("the token of a federation peer is known, and has no role", async () => {
+  await using site = serverWithTokens(engine, {
+    peerOf: (request) => (request.headers.get("authorization") === "Bearer peer-token-of-hub" ? "hub" : undefined),
+  });
+  const response = await ask(site, "/v1/tokens", { ...mint(), token: "peer-token-of-hub" });
+  expect(response.status).toBe(403);
+  expect(await response.text()).toContain("federation peer hub, which has no role");
+  expect(await mintWith({ token: "peer-token-of-hud" }, {}, site)).toBe("401 TOKEN_REQUIRED");
+});
+
 test("pages of a named origin may use the API with a token, but not with a cookie", async () => {
   const app = "https://app.example.org";
   await using shared = serverWithTokens(engine, { cors: [app] });

@@ -28,6 +28,7 @@ export const approvalLinkOperations = {
         json("The value that Reject sends. Default: from the schema of the port, else `{ ok: false }`."),
       ),
     }),
+    secret: true,
     status: 201,
     answer: object({ url: text(), expiresAt: time() }),
     example: { path: { id: "order-1042" }, body: { port: "approval", name: "finance" } },
