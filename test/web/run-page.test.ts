@@ -172,4 +172,25 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
     expectClean(/ERR_|Failed to load resource|net::/);
     await page.context().close();
   });
+
+  test("a viewer sees no payload and no control that the role does not allow", async () => {
+    const caller = { name: "vera", role: "viewer" } as const;
+    await using hall = await openSite({ server: { auth: { authenticate: () => caller } } });
+    await hall.client.start(checkout, { order: "secret-order", cents: 5, approve: true }, { id: "view-1" });
+    await expect.poll(async () => (await hall.client.find("view-1"))?.status).toBe("waiting");
+    const { page, expectClean } = await openPage(hall.url, { path: "/runs/view-1?step=Task(0)" });
+    await page.getByText("Waiting for a person.").waitFor();
+    await page.locator(".panel").getByText("hidden: needs role reader").first().waitFor();
+    for (const name of [/^Approve/, /^Reject/, /^Pause/, /^Cancel/, /^Fork here/]) {
+      expect(await page.getByRole("button", { name }).count(), String(name)).toBe(0);
+    }
+    expect(await page.content()).not.toContain("secret-order");
+    await page.goto(new URL("/", hall.url).href);
+    await page.locator('tr[data-run="view-1"]').waitFor();
+    expect(await page.getByRole("button", { name: /^Start a run/ }).count()).toBe(0);
+    expect(await page.locator("tbody input").count()).toBe(0);
+    await expectAccessible(page);
+    expectClean();
+    await page.context().close();
+  });
 });

@@ -145,7 +145,7 @@ function LiveMark(): JSX.Element {
 function StaleLine(): JSX.Element | null {
   const { state, asOf, problem, retryAt } = live.value;
   if (state !== "stale" || problem === undefined) return null;
-  const isStore = problem.status !== 0;
+  const isStore = problem.code.startsWith("STORE_");
   const left = Math.max(0, Math.ceil(((retryAt ?? 0) - localNow()) / 1000));
   return (
     <NowLine
@@ -165,13 +165,14 @@ function StaleLine(): JSX.Element | null {
         </span>
       }
     >
-      · {isStore ? `${problem.detail} ` : "The connection is lost "}
-      {problem.code !== "" && (
+      · {problem.status === 0 ? "The connection is lost." : problem.detail}
+      {problem.status !== 0 && problem.code !== "" && (
         <>
+          {" "}
           (<code>{problem.code}</code>)
         </>
-      )}
-      . The page below is from <b>{clockTime(asOf)}</b>
+      )}{" "}
+      The page below is from <b>{clockTime(asOf)}</b>
       <span aria-hidden="true">, {duration(Math.max(0, now.value - asOf))} ago</span>. Workers continue without it.
     </NowLine>
   );

@@ -2,14 +2,14 @@
 
 import type { JSX } from "preact";
 import type { RunDetail, RunNow } from "../../../../src/contract/run.ts";
+import { now } from "../../clock.ts";
 import { Command, NowLine, Prose } from "../../components/controls.tsx";
 import { Hidden, InlineJson } from "../../components/json.tsx";
-import { duration } from "../../format.ts";
+import { duration, longTime, shortTime } from "../../format.ts";
 import { usePolling } from "../../polling.ts";
 import { useResource } from "../../resource.ts";
-import { param } from "../../router.ts";
 import { PromiseButtons, promiseCommand, usePortSchema } from "./promise-actions.tsx";
-import { ErrorBox } from "./thrown-error.tsx";
+import { shortFrame } from "./thrown-error.tsx";
 
 const LEADS: Readonly<Record<string, string>> = {
   queued: "Queued.",
@@ -42,7 +42,7 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
         <NowLine
           status={status}
           lead="Waiting for a person."
-          command={reason?.next.find((one) => /\b(?:resolve|promises)\b/.test(one)) ?? promiseCommand(promise, schema)}
+          command={promiseCommand(promise, schema)}
           actions={<PromiseButtons run={run} promise={promise} hasKeys />}
           aside={
             promise.hidden !== undefined ? (
@@ -54,7 +54,10 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
             ) : undefined
           }
         >
-          <Prose text={reason?.text ?? said?.text ?? ""} /> No worker is held meanwhile.
+          Promise <code>{promise.key === undefined ? promise.name : `${promise.name} ${promise.key}`}</code> is open
+          since {shortTime(promise.createdAt, now.peek())}
+          {promise.deadline !== undefined && ` and times out on ${longTime(promise.deadline, now.peek())}`}. No worker
+          is held meanwhile.
         </NowLine>
         {run.openPromises.length > 1 && (
           <p class="muted after-now">
@@ -78,6 +81,13 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
         status={status}
         lead={startsSame && run.status !== "completed" ? word : (LEADS[status] ?? status)}
         {...(helps !== undefined && { command: helps })}
+        {...(run.error?.frames?.[0] !== undefined && {
+          aside: (
+            <code class="soft" title={run.error.frames.join("\n")}>
+              {shortFrame(run.error.frames[0])}
+            </code>
+          ),
+        })}
         {...(run.status === "completed" && {
           aside:
             run.hidden?.includes("output") === true ? (
@@ -100,11 +110,6 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
           <Prose text={one.text} /> {one.next[0] !== undefined && <Command text={one.next[0]} />}
         </p>
       ))}
-      {run.error !== undefined && param("step") === "" && (
-        <div class="run-error">
-          <ErrorBox error={run.error} />
-        </div>
-      )}
     </>
   );
 }

@@ -53,7 +53,8 @@ function TakeoverCard({
             {from} stopped renewing its lease
             {first !== undefined && (
               <>
-                {into > 0 && `, ${duration(into)}`} into <code>{first.name}</code>
+                {into > 0 ? `, ${duration(into)} into ` : " in "}
+                <code>{first.name}</code>
               </>
             )}
           </span>

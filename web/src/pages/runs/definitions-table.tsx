@@ -10,7 +10,17 @@ import { hrefWith, param } from "../../router.ts";
 
 const RECENT_MINUTES = 5;
 
+/** More definitions than this push the list of runs out of sight. */
+const SHOWN = 5;
+
+const activity = ({ live, total }: DefinitionStats): number =>
+  total.ended + Object.values(live).reduce((sum, one) => sum + one, 0);
+
 export function DefinitionsTable({ items }: { readonly items: readonly DefinitionStats[] }): JSX.Element {
+  const isAll = param("definitions") === "all" || items.length <= SHOWN + 1;
+  const busiest = [...items].sort((a, b) => activity(b) - activity(a));
+  const chosen = busiest.slice(SHOWN).filter(({ definition }) => definition === param("definition"));
+  const shown = isAll ? items : [...busiest.slice(0, SHOWN), ...chosen];
   return (
     <section class="card defs" aria-label="Definitions, last hour">
       <table class="tbl">
@@ -26,11 +36,16 @@ export function DefinitionsTable({ items }: { readonly items: readonly Definitio
           </tr>
         </thead>
         <tbody>
-          {items.map((item) => (
+          {shown.map((item) => (
             <DefinitionRow key={item.definition} item={item} />
           ))}
         </tbody>
       </table>
+      {items.length > SHOWN + 1 && (
+        <a class="link all-defs" href={hrefWith({ definitions: isAll ? "" : "all" })}>
+          {isAll ? "Show the busiest definitions" : `Show all ${items.length} definitions`}
+        </a>
+      )}
     </section>
   );
 }
