@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
 import { findBrowser, openPage } from "./browser.ts";
+import type { Role } from "../../src/contract/index.ts";
 import { crawlSkip, newsletter, openDesk, refund, type Desk } from "./desk.ts";
 
 describe.skipIf(findBrowser() === undefined)("approvals", () => {
@@ -138,6 +139,63 @@ describe.skipIf(findBrowser() === undefined)("approvals", () => {
     await page.keyboard.press(".");
     await rowOf(page, "live-2").waitFor();
     expect(await rowOf(page, "live-1").count()).toBe(0);
+    expectClean();
+    await page.context().close();
+  });
+});
+
+describe.skipIf(findBrowser() === undefined)("roles", () => {
+  test("a viewer sees no payload and no action, a reader payloads, an approver the answers", async () => {
+    let role: Role = "viewer";
+    await using desk = await openDesk({ auth: { authenticate: () => ({ name: "ann", role }) } });
+    await desk.engine.start(refund, { id: "57802", cents: 7200 }, { id: "ticket-1" });
+    await expect.poll(async () => (await Array.fromAsync(desk.engine.promises())).length).toBe(1);
+    const sel = encodeURIComponent(JSON.stringify(["ticket-1", "approval", "desk"]));
+    const { page, expectClean } = await openPage(desk.url, { path: `/approvals?sel=${sel}` });
+    await page.getByText("hidden: needs role reader").first().waitFor();
+    expect(await page.getByText("57802").count()).toBe(0);
+    expect(await page.getByRole("button", { name: /^(?:Approve|Reject)/ }).count()).toBe(0);
+    await page.goto(`${desk.url}/schedules`);
+    await page.getByRole("heading", { name: "Schedules" }).waitFor();
+    await page.goto(`${desk.url}/queues`);
+    await page.getByRole("row", { name: /^payments/ }).waitFor();
+    expect(await page.getByRole("button", { name: /Pause|Limit/ }).count()).toBe(0);
+    role = "reader";
+    await page.goto(`${desk.url}/approvals?sel=${sel}`);
+    await page.getByText("Refund 7200 cents for order 57802").first().waitFor();
+    expect(await page.getByRole("button", { name: /^(?:Approve|Reject)/ }).count()).toBe(0);
+    role = "approver";
+    await page.reload();
+    await page
+      .locator("aside")
+      .getByRole("button", { name: /^Approve/ })
+      .waitFor();
+    // The proposed value carries the name of the caller where the schema has one; the journal always has it.
+    await page
+      .locator("aside")
+      .getByRole("button", { name: /^Approve/ })
+      .click();
+    await page.getByRole("button", { name: "Send now" }).click();
+    await expect.poll(async () => (await desk.engine.find("ticket-1"))?.status).toBe("completed");
+    const settled = (await Array.fromAsync(desk.engine.get(refund, "ticket-1").journal())).find(
+      ({ type }) => type === "PromiseResolved",
+    );
+    expect(JSON.stringify(settled)).toContain('"ann"');
+    expectClean();
+    await page.context().close();
+  });
+
+  test("a one-time link answers the promise for a person without access", async () => {
+    await using desk = await openDesk();
+    const run = await desk.engine.start(refund, { id: "1", cents: 5 }, { id: "ticket-2" });
+    await expect.poll(async () => (await Array.fromAsync(desk.engine.promises())).length).toBe(1);
+    const sel = encodeURIComponent(JSON.stringify(["ticket-2", "approval", "desk"]));
+    const { page, expectClean } = await openPage(desk.url, { path: `/approvals?sel=${sel}` });
+    await page.getByRole("button", { name: "Copy link" }).click();
+    const link = await page.locator(".toast code").textContent();
+    await page.goto(link!);
+    await page.getByRole("button", { name: "Approve" }).click();
+    expect(await run.result({ timeout: "20 s" })).toMatchObject({ refunded: 5 });
     expectClean();
     await page.context().close();
   });

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, createEngine, type Client } from "reprise";
+import { createFederation } from "reprise/federation";
 import { createServer } from "reprise/server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
@@ -171,6 +172,39 @@ describe.skipIf(findBrowser() === undefined)("changed code", () => {
     await close();
     await server.close();
     await client.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+});
+
+describe.skipIf(findBrowser() === undefined)("federation", () => {
+  test("a federated site shows its peers; another store has no such page in its header", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "reprise-peers-"));
+    const store = `sqlite:${join(folder, "shop.db")}`;
+    const office = await createFederation({ home: join(folder, "office"), name: "office", sync: "manual" });
+    const { vkey } = office;
+    await office.close();
+    const federation = await createFederation({
+      home: join(folder, "edge"),
+      name: "edge",
+      store,
+      sync: "manual",
+      peers: { office: { vkey, url: join(folder, "nowhere") } },
+    });
+    await federation.setOn(true);
+    const client = (await createClient({ store, definitions: [report], logger: false })) as unknown as Client;
+    const server = createServer(client, { federation });
+    const listener = await server.listen({ port: 0 });
+    const { page, expectClean } = await openPage(listener.url);
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Peers" }).click();
+    await page.getByRole("row", { name: /^office.*Never met/ }).waitFor();
+    await page.getByText("None is open.").waitFor();
+    await expectAccessible(page);
+    expectClean();
+    await page.context().close();
+    await listener.close();
+    await server.close();
+    await client.close();
+    await federation.close();
     rmSync(folder, { recursive: true, force: true });
   });
 });

@@ -154,7 +154,7 @@ function VerifyRun({ id }: { readonly id: string }): JSX.Element {
     link.download = `${id}.jsonl`;
     link.click();
   };
-  const cli = command("verify", id, "<file>");
+  const cli = `${command("verify", id)} <file>`;
   useKeys("Proof", [
     { keys: "v", label: "verify again", run: () => void verify(id), when: () => mayVerify },
     { keys: "d", label: "download the journal", run: download, when: () => mayVerify },

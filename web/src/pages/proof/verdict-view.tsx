@@ -186,7 +186,7 @@ function Advice({ verdict, run }: { readonly verdict: VerdictBody; readonly run:
         <div>
           <b class="strong">{isStopped ? "Restore the code, then resume" : "Restore the code before you deploy it"}</b>
           <div>
-            <Command text={isStopped ? command("resume", run.id) : command("verify", run.id, "<file>")} />
+            <Command text={isStopped ? command("resume", run.id) : `${command("verify", run.id)} <file>`} />
           </div>
         </div>
       </div>

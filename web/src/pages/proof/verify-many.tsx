@@ -124,7 +124,7 @@ export function VerifyMany({ definition }: { readonly definition: string }): JSX
         wrong step.
       </p>
       <p class="many-note">
-        <Command text={command("verify", "--all", "--definition", definition, "--code", "<file>")} />
+        <Command text={`${command("verify", "--all", "--definition", definition)} --code <file>`} />
       </p>
     </section>
   );

@@ -46,7 +46,10 @@ export function WorkerTable({ workers }: { readonly workers: readonly WorkerBody
 
 function WorkerRow({ worker }: { readonly worker: WorkerBody }): JSX.Element {
   const { alive, draining, concurrency, running } = worker;
-  const place = [worker.host, worker.pid].filter((part) => part !== undefined).join(" · ");
+  // The default name of a worker is made of its host and process.
+  const place = [worker.host, worker.pid]
+    .filter((part) => part !== undefined && !worker.name.includes(String(part)))
+    .join(" · ");
   const beat = worker.heartbeatAt === undefined ? undefined : Math.max(0, now.value - Date.parse(worker.heartbeatAt));
   const code = worker.definitions.map(({ name, version }) => `${name} v${version}`).join(", ");
   return (
@@ -59,7 +62,7 @@ function WorkerRow({ worker }: { readonly worker: WorkerBody }): JSX.Element {
           </span>
         </span>
       </td>
-      <td>
+      <td class="nowrap">
         {alive ? (
           <>
             {beat === undefined ? "—" : `${duration(Math.max(100, beat))} ago`}
@@ -93,10 +96,10 @@ function WorkerRow({ worker }: { readonly worker: WorkerBody }): JSX.Element {
       <td class="num" data-l="Steps / s">
         {!alive || worker.stepsPerSecond === undefined ? "—" : count(Math.round(worker.stepsPerSecond * 10) / 10)}
       </td>
-      <td class="soft mono any" title={code}>
+      <td class="soft mono any code-cell" title={code}>
         {code.length > 90 ? `${code.slice(0, 90)}…` : code || "no definition"}
       </td>
-      <td>{claims(worker)}</td>
+      <td class="claims">{claims(worker)}</td>
     </tr>
   );
 }

@@ -15,6 +15,8 @@ interface CanvasProps {
 }
 
 const NARROW = 560;
+/** A large picture scrolls rather than becoming smaller than this. */
+const SMALLEST = 0.88;
 const IDLE: NodeState = { status: "idle", runs: 0, attempts: 0, current: false };
 
 export function GraphCanvas({ picture, state, label }: CanvasProps): JSX.Element {
@@ -35,6 +37,7 @@ export function GraphCanvas({ picture, state, label }: CanvasProps): JSX.Element
         viewBox={`0 0 ${layout.width} ${layout.height}`}
         width={layout.width}
         height={layout.height}
+        style={{ minWidth: `${Math.round(layout.width * SMALLEST)}px` }}
         role="img"
         aria-label={`${label}. ${describe(picture, state)}`}
       >

@@ -11,7 +11,6 @@ import { at } from "../../api.ts";
 import { command } from "../../cli.ts";
 import { Button } from "../../components/controls.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { KeyRow } from "../../components/key-help.tsx";
 import { toast } from "../../components/toast.tsx";
 import { showProblem } from "../../components/controls.tsx";
 import { count } from "../../format.ts";
@@ -173,21 +172,6 @@ export default function GraphView({ run }: RunViewProps): JSX.Element {
           }}
         />
       )}
-      <KeyRow
-        keys={[
-          ...(isGraph
-            ? ([
-                ["← →", "step"],
-                ["L", "live"],
-                ["⇧F", "fork here"],
-              ] as const)
-            : []),
-          ["D", "compare with a fork"],
-          ...(run.streams.length > 0 ? ([["S", "stream"]] as const) : []),
-          ["C", "copy as CLI"],
-          ["?", "all keys"],
-        ]}
-      />
     </>
   );
 }

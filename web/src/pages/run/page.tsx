@@ -112,9 +112,9 @@ function LoadedRun({ run }: { readonly run: RunDetail }): JSX.Element {
         </div>
         {row !== undefined && <StepPanel key={row.command} run={run} row={row} />}
       </div>
-      {currentView(run).name !== "graph" && (
-        <KeyRow
-          keys={[
+      <KeyRow
+        keys={
+          currentView(run).keys?.(run) ?? [
             ["↑ ↓", "step"],
             ["← →", "attempt"],
             ["Enter", "open panel"],
@@ -123,9 +123,9 @@ function LoadedRun({ run }: { readonly run: RunDetail }): JSX.Element {
             ["C", "copy as CLI"],
             ["Esc", "back to the list"],
             ["?", "all keys"],
-          ]}
-        />
-      )}
+          ]
+        }
+      />
     </>
   );
 }

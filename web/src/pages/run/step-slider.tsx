@@ -1,6 +1,7 @@
 // Step slider: which committed step of a graph the page looks at. Moving it never changes the run.
 
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { CheckpointBody } from "../../../../src/contract/history.ts";
 import { duration } from "../../format.ts";
 
@@ -59,9 +60,17 @@ export function StepSlider({ checkpoints, step, isLive, running, onStep }: Slide
   };
   const filled = step === undefined ? cells - 1 : shown.findIndex((one) => one.step === at);
   const half = 50 / cells;
+  const box = useRef<HTMLDivElement>(null);
+  // On a narrow screen the track scrolls; the current step stays in sight without moving the page.
+  useEffect(() => {
+    const own = box.current;
+    const tick = own?.querySelector<HTMLElement>(".tick.cur");
+    if (own && tick) own.scrollLeft = tick.offsetLeft + tick.offsetWidth / 2 - own.clientWidth / 2;
+  }, [at, step, checkpoints.length]);
   return (
     <div
       class="sl"
+      ref={box}
       tabIndex={0}
       role="slider"
       aria-label="Step"

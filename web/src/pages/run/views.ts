@@ -15,6 +15,8 @@ export interface RunView {
   readonly name: string;
   readonly label: string;
   readonly load: () => Promise<{ readonly default: ComponentType<RunViewProps> }>;
+  /** The row of keys under the page; absent: that of the timeline. */
+  readonly keys?: (run: RunDetail) => readonly (readonly [string, string])[];
   /** Absent: of every run. */
   readonly shownFor?: (run: RunDetail) => boolean;
 }
@@ -26,6 +28,19 @@ export const RUN_VIEWS: readonly RunView[] = [
     label: "Graph",
     load: () => import("./graph-view.tsx"),
     shownFor: ({ kind }) => kind === "graph" || kind === "flow",
+    keys: ({ kind, streams }) => [
+      ...(kind === "graph"
+        ? ([
+            ["← →", "step"],
+            ["L", "live"],
+            ["⇧F", "fork here"],
+          ] as const)
+        : []),
+      ["D", "compare with a fork"],
+      ...(streams.length > 0 ? ([["S", "stream"]] as const) : []),
+      ["C", "copy as CLI"],
+      ["?", "all keys"],
+    ],
   },
   { name: "timeline", label: "Timeline", load: () => import("./timeline-view.tsx") },
   { name: "journal", label: "Journal", load: () => import("./journal-view.tsx") },
