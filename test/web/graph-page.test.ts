@@ -144,7 +144,7 @@ describe.skipIf(findBrowser() === undefined)("graphs and flows", () => {
 
 /** Speaks, then ends only in the second engine. */
 let mayEnd = false;
-const talk = workflow("talk", { ports: { words: stream<string>() } }, async (ctx) =>
+const narrate = workflow("narrate", { ports: { words: stream<string>() } }, async (ctx) =>
   ctx.run("speak", async (op) => {
     for (const word of mayEnd ? ["the second ", "text"] : ["a lost ", "beginning"]) op.emit("words", word);
     if (!mayEnd) await new Promise(() => {});
@@ -155,23 +155,23 @@ const talk = workflow("talk", { ports: { words: stream<string>() } }, async (ctx
 describe.skipIf(findBrowser() === undefined)("streams of repeated executions", () => {
   test("the text of an execution that ended without a result is discarded, and the page says so", async () => {
     const folder = mkdtempSync(join(tmpdir(), "reprise-stream-"));
-    const store = `sqlite:${join(folder, "talk.db")}`;
-    const client = (await createClient({ store, definitions: [talk], logger: false })) as unknown as Client;
+    const store = `sqlite:${join(folder, "story.db")}`;
+    const client = (await createClient({ store, definitions: [narrate], logger: false })) as unknown as Client;
     const server = createServer(client);
     const listener = await server.listen({ port: 0 });
-    const first = await createEngine({ store, definitions: [talk], logger: false });
-    const run = await first.start(talk, undefined, { id: "talk-1" });
-    const { page, expectClean } = await openPage(listener.url, { path: "/runs/talk-1?view=stream" });
+    const first = await createEngine({ store, definitions: [narrate], logger: false });
+    const run = await first.start(narrate, undefined, { id: "story-1" });
+    const { page, expectClean } = await openPage(listener.url, { path: "/runs/story-1?view=stream" });
     const log = page.getByRole("log");
     await log.getByText("a lost beginning").waitFor();
     await first.close({ grace: "0 s" });
     mayEnd = true;
-    const second = await createEngine({ store, definitions: [talk], logger: false });
+    const second = await createEngine({ store, definitions: [narrate], logger: false });
     await log.getByText("the second text").waitFor();
     await page.getByText(/Its text was discarded\. Execution 2 repeats it/).waitFor();
     expect(await log.getByText("a lost beginning").count()).toBe(0);
     await page.getByText(/^ended: completed, offset \d/).waitFor();
-    expect(await second.get(talk, run.id).result({ timeout: "20 s" })).toBe("said");
+    expect(await second.get(narrate, run.id).result({ timeout: "20 s" })).toBe("said");
     expectClean();
     await page.context().close();
     await listener.close();
