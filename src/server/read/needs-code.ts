@@ -16,7 +16,7 @@ export function needsCode(
         : `reprise ${what} ${shellWord(id)} <file>`;
   return new RepriseError(
     "UNKNOWN_DEFINITION",
-    `This server does not have ${definition} version ${version}, so it cannot ${what} run ${id}. Run \`${command}\` where the code is, or start the server with it: \`reprise serve <file>\`.`,
+    `This server does not have ${definition} version ${version}, so it cannot ${what} run ${id}. Run \`${command}\` where the code is, or start the server with it: \`reprise serve --code <file>\`.`,
     { details: { run: id, status: 409 } },
   );
 }
