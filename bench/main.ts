@@ -13,6 +13,7 @@ import { fedWorkload } from "./fed.ts";
 import { flowWorkload } from "./flow.ts";
 import { graphWorkload } from "./graph.ts";
 import { historyWorkload } from "./history.ts";
+import { httpWorkload } from "./http.ts";
 import { idleWorkload } from "./idle.ts";
 import { latencyWorkload } from "./latency.ts";
 import { measure, type BenchResult } from "./measure.ts";
@@ -43,6 +44,7 @@ const WORKLOADS: readonly Workload[] = [
   writesWorkload,
   receiptsWorkload,
   fedWorkload,
+  httpWorkload,
 ];
 
 const { values, positionals } = parseArgs({
