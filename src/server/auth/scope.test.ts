@@ -74,6 +74,9 @@ test("a caller with tags starts only runs that it can see", async () => {
   expect(await check(start, who, { name: "refund" }, { tags: ["eu", "x"] })).toBe("fine");
   expect(await check(start, who, { name: "refund" }, { tags: ["us"] })).toBe("ROLE_REQUIRED");
   expect(await check(start, who, { name: "refund" }, undefined)).toBe("ROLE_REQUIRED");
+  const fork = line("/v1/runs/{id}/fork", { method: "POST" });
+  expect(await check(fork, who, { id: "refund-1" }, { tags: ["eu"] })).toBe("fine");
+  expect(await check(fork, who, { id: "refund-1" }, {})).toBe("ROLE_REQUIRED");
 });
 
 test("an operation about the whole server refuses a caller with scopes, unless the table says how it filters", async () => {

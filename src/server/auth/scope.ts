@@ -65,6 +65,7 @@ export async function checkScope(call: ScopedCall): Promise<void> {
   switch (noun) {
     case "runs":
       for (const id of new Set([name, ...otherRuns(params)])) await checkRun(caller, id, host);
+      if (operation.path.endsWith("/fork")) checkNewRun(call);
       return;
     case "definitions":
       if (!maySeeDefinition(caller, name))

@@ -72,9 +72,10 @@ export class Sessions {
   /** sessions.S2. The header that signs a browser in. `until`: when its token expires. */
   cookieFor(owner: SessionOwner, until: number, isSecure: boolean): string {
     const { clock, random, secret } = this.#options;
-    const expiresAt = Math.min(clock.now() + SESSION_MS, until);
+    const now = clock.now();
+    const expiresAt = Math.min(now + SESSION_MS, until);
     const session: Session = { ...owner, id: random.token(), expiresAt };
-    const seconds = Math.floor((expiresAt - clock.now()) / 1_000);
+    const seconds = Math.floor((expiresAt - now) / 1_000);
     return this.#cookie(secret.sign("session", session), seconds, isSecure);
   }
 
