@@ -25,6 +25,7 @@ import { runsWorkload } from "./runs.ts";
 import { stepsWorkload } from "./steps.ts";
 import { tableOf } from "./print.ts";
 import { tasksWorkload } from "./tasks.ts";
+import { chooseTelemetry } from "./traced.ts";
 import { writesWorkload } from "./writes.ts";
 import type { Workload } from "./workload.ts";
 
@@ -56,6 +57,7 @@ const { values, positionals } = parseArgs({
     workers: { type: "string", default: "1" },
     apart: { type: "boolean", default: false },
     federated: { type: "string" },
+    telemetry: { type: "string", default: "off" },
     wait: { type: "string" },
     variant: { type: "string" },
     scale: { type: "string", default: "1" },
@@ -68,6 +70,7 @@ const repeat = wholeNumber("repeat");
 const scale = Number(values.scale);
 const { federated } = values;
 if (!isFederated(federated)) fail(`--federated: expected noted or sequenced, got ${federated}.`);
+if (!chooseTelemetry(values.telemetry)) fail(`--telemetry: expected off, api or sdk, got ${values.telemetry}.`);
 if (!(scale > 0)) fail(`--scale: expected a number above 0, got ${values.scale}.`);
 if (!isDatabase(values.store)) fail(`--store: expected sqlite, postgres, mysql or the address of an empty database.`);
 if (values.wait !== undefined && !/^\d+(?:ms)?$/.test(values.wait))

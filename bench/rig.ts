@@ -8,6 +8,7 @@ import type { BenchDatabase } from "./database.ts";
 import { openDatabase } from "./open-database.ts";
 import { startLogging, type Federated } from "./federated.ts";
 import { storeOf } from "./open-store.ts";
+import { chosenTelemetry } from "./traced.ts";
 
 export interface Usage {
   readonly cpuMs: number;
@@ -19,7 +20,7 @@ type BenchEngine = Client<BenchDefinition>;
 
 /** An engine with a worker, or a client that only starts runs. */
 export function openEngine(url: string, works: boolean): Promise<Client<BenchDefinition>> {
-  const options = { store: url, definitions, durability: "full" } as const;
+  const options = { store: url, definitions, durability: "full", ...chosenTelemetry() } as const;
   return works ? createEngine(options) : createClient(options);
 }
 

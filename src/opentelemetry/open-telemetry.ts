@@ -7,7 +7,6 @@
 
 import {
   context,
-  createContextKey,
   isSpanContextValid,
   ROOT_CONTEXT,
   SpanStatusCode,
@@ -16,7 +15,6 @@ import {
   type HrTime,
   type Link,
   type Span,
-  type SpanContext,
   type Tracer,
   type TracerProvider,
 } from "@opentelemetry/api";
@@ -24,7 +22,6 @@ import { checkOptionNames, RepriseError } from "../base/index.ts";
 import {
   withoutSecrets,
   type OpenSpan,
-  type SpanKind,
   type SpanOutcome,
   type SpanStart,
   type Telemetry,
@@ -44,10 +41,11 @@ export interface OpenTelemetryOptions {
 /** The spans whose run's trace is remembered, for log lines. */
 const REMEMBERED_RUNS = 10_000;
 const FAILED: ReadonlySet<string> = new Set(["failed", "blocked", "determinism_violation"]);
-const ACTIVE = createContextKey("reprise: the span whose code is running");
 
-interface Active {
-  readonly run: string;
+/** The trace of a run, for its log lines and as the parent of its next spans. */
+interface RunTrace {
+  readonly parent: string;
+  readonly within: Context;
   readonly traceId: string;
   readonly spanId: string;
 }
@@ -83,7 +81,7 @@ class EngineSpans implements Telemetry {
   readonly #tracer: Tracer;
   readonly #capturesContent: boolean;
   /** Least recently begun first. */
-  readonly #runs = new Map<string, Active>();
+  readonly #runs = new Map<string, RunTrace>();
 
   constructor(tracer: Tracer, capturesContent: boolean) {
     this.#tracer = tracer;
@@ -92,16 +90,15 @@ class EngineSpans implements Telemetry {
 
   begin(start: SpanStart): OpenSpan | undefined {
     const { kind, run, parent } = start;
-    const within = kind === "start" ? callerContext(start) : parent === undefined ? ROOT_CONTEXT : contextOf(parent);
+    const within = kind === "start" ? callerContext(start) : this.#traceOf(run, parent);
     const startTime = hrTime(start.startedAt ?? start.now());
     // A task is received and executed: two spans, which end together.
     const outer = kind === "task" ? this.#start(receivedBy(start), within, startTime) : undefined;
     const inner = kind === "task" ? { ...start, link: undefined } : start;
     const span = this.#start(inner, outer === undefined ? within : trace.setSpan(within, outer), startTime);
-    const spanContext = span.spanContext();
-    if (!isSpanContextValid(spanContext)) return undefined;
-    this.#remember(run, kind === "start" ? textOf(spanContext) : parent);
-    return new EngineSpan(start, span, outer, spanContext, this.#capturesContent);
+    if (!span.isRecording() && !isSpanContextValid(span.spanContext())) return undefined;
+    if (kind === "start") this.#traceOf(run, textOf(span.spanContext()));
+    return new EngineSpan(start, span, outer, this.#capturesContent);
   }
 
   #start(start: SpanStart, within: Context, startTime: HrTime): Span {
@@ -115,28 +112,34 @@ class EngineSpans implements Telemetry {
     );
   }
 
-  #remember(run: string, stored: TraceContext | undefined): void {
-    if (stored === undefined || this.#runs.has(run)) return;
+  /** The stored context of a run as an object, made once for all its spans. */
+  #traceOf(run: string, stored: TraceContext | undefined): Context {
+    if (stored === undefined) return ROOT_CONTEXT;
+    const known = this.#runs.get(run);
+    if (known?.parent === stored.parent) return known.within;
     const { traceId, spanId } = spanContextOf(stored);
-    this.#runs.set(run, { run, traceId, spanId });
-    if (this.#runs.size <= REMEMBERED_RUNS) return;
-    for (const oldest of this.#runs.keys()) return void this.#runs.delete(oldest);
+    const within = contextOf(stored);
+    this.#runs.set(run, { parent: stored.parent, within, traceId, spanId });
+    if (this.#runs.size > REMEMBERED_RUNS) {
+      const [oldest] = this.#runs.keys();
+      if (oldest !== undefined) this.#runs.delete(oldest);
+    }
+    return within;
   }
 
   correlate(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
     const { run } = fields;
-    const active = context.active().getValue(ACTIVE) as Active | undefined;
-    const isOfRun = active !== undefined && (run === undefined || run === active.run);
-    const found = isOfRun ? active : typeof run === "string" ? this.#runs.get(run) : undefined;
+    const known = typeof run === "string" ? this.#runs.get(run) : undefined;
+    const active = trace.getSpanContext(context.active());
+    // The active span may be of another caller, where the worker runs on its behalf.
+    const found = active !== undefined && active.traceId === known?.traceId ? active : known;
     if (found === undefined) return fields;
     return { trace_id: found.traceId, span_id: found.spanId, ...fields };
   }
 }
 
 class EngineSpan implements OpenSpan {
-  readonly trace: TraceContext;
-  readonly #start: Pick<SpanStart, "now" | "run">;
-  readonly #kind: SpanKind;
+  readonly #start: Pick<SpanStart, "now" | "kind">;
   readonly #span: Span;
   readonly #outer: Span | undefined;
   readonly #capturesContent: boolean;
@@ -144,20 +147,20 @@ class EngineSpan implements OpenSpan {
   #outcome: SpanOutcome | undefined;
   #ended = false;
 
-  constructor(start: SpanStart, span: Span, outer: Span | undefined, own: SpanContext, capturesContent: boolean) {
+  constructor(start: SpanStart, span: Span, outer: Span | undefined, capturesContent: boolean) {
     this.#start = start;
-    this.#kind = start.kind;
     this.#span = span;
     this.#outer = outer;
     this.#capturesContent = capturesContent;
-    this.trace = textOf(own);
+  }
+
+  get trace(): TraceContext {
+    return textOf(this.#span.spanContext());
   }
 
   /** open-telemetry.O2 */
   call<T>(work: () => T): T {
-    const { traceId, spanId } = this.#span.spanContext();
-    const active: Active = { run: this.#start.run, traceId, spanId };
-    return context.with(trace.setSpan(ROOT_CONTEXT, this.#span).setValue(ACTIVE, active), work);
+    return context.with(trace.setSpan(ROOT_CONTEXT, this.#span), work);
   }
 
   finish(outcome?: SpanOutcome): void {
@@ -169,17 +172,19 @@ class EngineSpan implements OpenSpan {
     if (this.#ended) return;
     this.#ended = true;
     const endTime = this.#endTime ?? hrTime(this.#start.now());
-    for (const span of [this.#span, this.#outer]) {
-      if (span === undefined) continue;
-      if (span.isRecording()) this.#conclude(span);
-      span.end(endTime);
-    }
+    this.#end(this.#span, endTime);
+    if (this.#outer !== undefined) this.#end(this.#outer, endTime);
   }
 
-  #conclude(span: Span): void {
-    const { error, status } = this.#outcome ?? {};
+  #end(span: Span, endTime: HrTime): void {
+    if (this.#outcome !== undefined && span.isRecording()) this.#conclude(span, this.#outcome);
+    span.end(endTime);
+  }
+
+  #conclude(span: Span, outcome: SpanOutcome): void {
+    const { error, status } = outcome;
     if (status !== undefined) span.setAttribute("reprise.status", status);
-    if (this.#outcome === undefined || !("error" in this.#outcome)) {
+    if (!("error" in outcome)) {
       if (status !== undefined && FAILED.has(status)) span.setStatus({ code: SpanStatusCode.ERROR });
       return;
     }
@@ -190,7 +195,7 @@ class EngineSpan implements OpenSpan {
     }
     const message = withoutSecrets(error.message);
     span.setStatus({ code: SpanStatusCode.ERROR, message });
-    if (this.#kind === "task" && span === this.#outer) return;
+    if (span === this.#outer) return;
     const exception = { name: error.name, message, ...(error.stack && { stack: withoutSecrets(error.stack) }) };
     span.recordException(exception, this.#endTime);
   }
