@@ -51,8 +51,6 @@ const SCANS: readonly RegExp[] = [
   // Lists walk the runs by number and test the other conditions (list-runs.N1).
   /^select .*"error_code" from runs( where .*)? order by "run" desc limit/,
   /^select .* from runs order by "run"/,
-  // The statuses of the first runs (run-counts.C1).
-  /^select "status", count[^]* from runs limit \+\?\)/,
   // Pages of open promises, in the order of the key.
   /^select .* from run_promises order by "run", "command" limit/,
   // The first value of an index, without a lower bound.

@@ -37,7 +37,7 @@ export const controlOperations = {
     summary: "Pauses a run: no new steps start, steps already running may finish.",
     body: reasonBody,
     answer: runSummary,
-    example: { path: { id: "video-5" }, body: {} },
+    example: { path: { id: "order-1042" }, body: {} },
   }),
   resumeRun: operation({
     role: "operator",
@@ -47,7 +47,7 @@ export const controlOperations = {
     summary: "Resumes a run that is paused, blocked or in a determinism violation, with the current code.",
     body: reasonBody,
     answer: runSummary,
-    example: { path: { id: "video-5" }, body: {} },
+    example: { path: { id: "order-1042" }, body: {} },
   }),
   retryRun: operation({
     role: "operator",
