@@ -1,6 +1,6 @@
 // Pictures of the dashboard on real runs, for comparison with the design and for the README:
 //   node --conditions=reprise-source test/web/screenshots.ts [folder]
-// It writes every page in light and dark at 1280 px and at 390 px into the folder (default coverage/screenshots, which git ignores).
+// dashboard.png is the picture of the README (docs/images). It writes every page in light and dark at 1280 px and at 390 px into the folder (default coverage/screenshots, which git ignores).
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -84,10 +84,20 @@ function nameWorkers(): void {
   process.env["NODE_OPTIONS"] = `--import=data:text/javascript,${encodeURIComponent(patch)}`;
 }
 
+/** The picture of the README: the first screen of a run that survived a crash. */
+async function takeForReadme(url: string, folder: string): Promise<void> {
+  const page = await (await sharedBrowser()).newPage({ viewport: { width: 1180, height: 640 }, colorScheme: "light" });
+  await page.goto(new URL("/runs/order-1042?step=Task(1)", url).href);
+  await settle(page, ".panel .attempts");
+  await page.screenshot({ path: join(folder, "dashboard.png") });
+  await page.close();
+}
+
 async function takeAll(folder: string, situations: Situations): Promise<void> {
   const server = createServer(situations.client);
   const listener = await server.listen({ port: 0 });
   const { url } = listener;
+  await takeForReadme(url, folder);
   await take(url, folder, PICTURES);
   const page = await (await sharedBrowser()).newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(url);
