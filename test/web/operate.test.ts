@@ -163,7 +163,7 @@ describe.skipIf(findBrowser() === undefined)("changed code", () => {
     await page.getByRole("region", { name: "Code", exact: true }).getByText("ctx.patched").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Verify them" }).click();
-    await page.getByText("0 same · 3 differ").waitFor();
+    await page.getByText("0 same · 3 differ at entry 3").waitFor();
     await page.getByRole("link", { name: "order-3" }).waitFor();
     const { digest, entries } = before!;
     expect(await client.find("order-1")).toMatchObject({ status: "waiting", digest, entries });

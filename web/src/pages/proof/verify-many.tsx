@@ -138,10 +138,16 @@ function summary({ runs, running }: Check): string {
   const parts = [
     ...(running ? [`${count(runs.length - many("open"))} of ${count(runs.length)} verified`] : []),
     `${count(many("same"))} same`,
-    ...(differ > 0 ? [`${count(differ)} differ`] : []),
+    ...(differ > 0 ? [`${count(differ)} differ${sameEntry(runs)}`] : []),
     ...(many("refused") > 0 ? [`${count(many("refused"))} not verified`] : []),
   ];
   return parts.join(" · ");
+}
+
+/** Where all of them differ, if it is one place. */
+function sameEntry(runs: readonly Checked[]): string {
+  const entries = new Set(runs.filter(({ state }) => state === "different").map(({ entry }) => entry));
+  return entries.size === 1 ? ` at entry ${[...entries][0]}` : "";
 }
 
 const CLASSES: Readonly<Record<Checked["state"], string>> = {
