@@ -90,8 +90,7 @@ describe.skipIf(findBrowser() === undefined)("a browser", () => {
     expectClean();
     await page.goto(url);
     await page.getByText("Approved by finance").waitFor();
-    const scripted = await openPage(listener.url, { path: url, colorScheme, width });
-    await expectAccessible(scripted.page);
+    if (width === 1280) await expectAccessible((await openPage(listener.url, { path: url })).page);
   });
 
   test("a page of another origin neither reads nor changes anything with the session", async () => {
