@@ -16,6 +16,7 @@ import { historyWorkload } from "./history.ts";
 import { httpWorkload } from "./http.ts";
 import { idleWorkload } from "./idle.ts";
 import { latencyWorkload } from "./latency.ts";
+import { liveWorkload } from "./live.ts";
 import { measure, type BenchResult } from "./measure.ts";
 import { isDatabase } from "./open-database.ts";
 import { memoWorkload } from "./memo.ts";
@@ -41,6 +42,7 @@ const WORKLOADS: readonly Workload[] = [
   graphWorkload,
   flowWorkload,
   idleWorkload,
+  liveWorkload,
   backlogWorkload,
   writesWorkload,
   receiptsWorkload,
