@@ -167,7 +167,8 @@ function typeOf({ event }: ClaimedMessage): string {
 export function retryAfterMs(header: string | null, now: EpochMs): number {
   if (header === null) return 0;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header) * 1_000;
-  const at = Date.parse(header);
+  // `Date.parse` finds a date in almost any text.
+  const at = /^[A-Za-z]{3}, \d/.test(header.trim()) ? Date.parse(header) : Number.NaN;
   return Number.isNaN(at) ? 0 : Math.max(0, at - now);
 }
 

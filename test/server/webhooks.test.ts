@@ -1,6 +1,7 @@
 // Webhooks: events of runs reach real HTTP receivers, signed, at least once, and delay nothing else.
 
 import { createClient, createEngine, flow, promise, typed, workflow, type Engine, type Webhook } from "reprise";
+import { createServer, type Server } from "reprise/server";
 import { expect, test } from "vitest";
 import { createFolder, createGate } from "../engine/world.ts";
 import { NEXT_SECRET, refusalOf, SECRET, startReceiver, type Delivery } from "./receiver.ts";
@@ -229,4 +230,28 @@ test("wrong webhooks are refused before a store is opened, without quoting the s
   expect(await refused([{ url, secret: SECRET, headers: { "webhook-id": "x" } }])).toContain(
     "Reprise sets webhook-id itself",
   );
+});
+
+test("an open promise is reported with a link that answers it, and without one if it has its answer", async () => {
+  let server: Server | undefined;
+  await using receiver = await startReceiver((n) => (n === 0 ? { status: 503, headers: { "retry-after": "0" } } : 204));
+  await using engine = await start([
+    {
+      url: receiver.url,
+      secret: SECRET,
+      events: ["promise.opened"],
+      link: async ({ run, port, key }) =>
+        (await server!.approvalLink(run, port, { name: "finance", approve: true, reject: false, ...(key && { key }) }))
+          .url,
+    },
+  ]);
+  await using opened = createServer(engine, { origin: "https://runs.example.org", secret: "x".repeat(32) });
+  server = opened;
+  const run = await engine.start(review, "new car", { id: "asked" });
+  const [first] = await receiver.got(1);
+  expect(first?.body.data["link"]).toMatch(/^https:\/\/runs\.example\.org\/a\/./);
+  await run.resolve("approval", true, { key: "ann" });
+  expect(await run.result()).toBe(true);
+  const [, second] = await receiver.got(2);
+  expect([second?.id, second?.body.data["link"]]).toEqual([first?.id, undefined]);
 });

@@ -129,6 +129,11 @@ export class DifferentialStore {
 
   /** Calls that the row store does not support: it copies the result. */
   #other(store: Store, name: string, value: Function, args: unknown[]): unknown {
+    if (name === "announce") {
+      const [subscriptions] = args as Parameters<Store["announce"]>;
+      this.#rowStore.subscriptions = subscriptions.length === 0 ? undefined : subscriptions;
+      return value.apply(store, args);
+    }
     if (["now", "pollChanges", "info", "check", "backup", "close", "listRuns"].includes(name)) {
       if (name === "close") this.#close();
       return value.apply(store, args);

@@ -1,7 +1,7 @@
 // RowStore: the rules over rows in memory, on a simulated database, with nothing else around them.
 
 import { openSimBackend } from "../../simulation/store/sim-backend.ts";
-import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
+import type { EventSubscription, Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
 import { applyRules, applyWrites, type ApplyResult } from "../../../src/stores/remote/apply-writes.ts";
 import type { QueryResult, Connection, WireRow } from "../../../src/stores/remote/backend.ts";
 import { columnsOf, columnType, SHARED, TABLES, type TableName } from "../../../src/stores/rows/tables.ts";
@@ -22,6 +22,8 @@ export class RowStore {
   #backend;
   #connection: Connection | undefined;
   #batch = 0;
+  /** The events that are written (run-event.E1). */
+  subscriptions: readonly EventSubscription[] | undefined;
   /** The round trips of the last call, and their queries. */
   rounds = 0;
   asked: string[] = [];
@@ -45,7 +47,11 @@ export class RowStore {
     for (const list of segments(writes)) {
       const mode: AccessMode = CLAIMS.has(list[0]!.write) ? "claim" : "write";
       const applied = await this.#commit((ws) =>
-        applyWrites(ws, { mode, now, nextRun: next, settings: { isFederated } }, list),
+        applyWrites(
+          ws,
+          { mode, now, nextRun: next, settings: { isFederated, subscriptions: this.subscriptions } },
+          list,
+        ),
       );
       outcomes.push(...applied.outcomes);
       next = applied.nextRun;
@@ -57,7 +63,9 @@ export class RowStore {
   transact<T>(now: number, work: (tx: Tx) => T): Promise<T> {
     this.rounds = 0;
     this.asked = [];
-    return this.#commit((ws) => applyRules(ws, (rows) => work({ rows, now, nextRun: undefined })));
+    return this.#commit((ws) =>
+      applyRules(ws, (rows) => work({ rows, now, nextRun: undefined, subscriptions: this.subscriptions })),
+    );
   }
 
   async read<T>(work: (rows: Rows) => T): Promise<T> {
