@@ -233,7 +233,7 @@ test("wrong webhooks are refused before a store is opened, without quoting the s
 });
 
 test("an open promise is reported with a link that answers it, and without one if it has its answer", async () => {
-  const served = Promise.withResolvers<Server>();
+  const created = Promise.withResolvers<Server>();
   await using receiver = await startReceiver((n) => (n === 0 ? { status: 503, headers: { "retry-after": "0" } } : 204));
   await using engine = await start([
     {
@@ -243,13 +243,13 @@ test("an open promise is reported with a link that answers it, and without one i
       link: async ({ run, port, key }) =>
         (
           await (
-            await served.promise
+            await created.promise
           ).approvalLink(run, port, { name: "finance", approve: true, reject: false, ...(key && { key }) })
         ).url,
     },
   ]);
   await using opened = createServer(engine, { origin: "https://runs.example.org", secret: "x".repeat(32) });
-  served.resolve(opened);
+  created.resolve(opened);
   const run = await engine.start(review, "new car", { id: "asked" });
   const [first] = await receiver.got(1);
   expect(first?.body.data["link"]).toMatch(/^https:\/\/runs\.example\.org\/a\/./);
