@@ -173,7 +173,7 @@ describe.skipIf(findBrowser() === undefined)("hostile payloads", () => {
     const count = await rows.count();
     for (let index = 0; index < count; index += 1) {
       await rows.nth(index).locator("button.what").click();
-      await page.locator("aside.panel").waitFor();
+      await page.locator("aside.ap-panel").waitFor();
       await expectHarmless(page);
     }
     await page.getByLabel("Value of port decide").fill(JSON.stringify(TEXTS["html"]));

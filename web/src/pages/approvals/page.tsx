@@ -268,7 +268,7 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
         )}
       </div>
       {selected.length > 0 && (
-        <div class="bulk" role="region" aria-label="Selected">
+        <div class="ap-bulk" role="region" aria-label="Selected">
           <b>{count(selected.length)} selected</b>
           <Button acts icon="check" onClick={() => answerMany("approve")}>
             Approve

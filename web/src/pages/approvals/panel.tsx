@@ -83,7 +83,7 @@ export function PromisePanel({ promise, schema, focusEditor, onClose, onDecided 
   ]);
   const lines = isEdited ? diffLines(proposed, text) : [];
   return (
-    <aside class="card panel" aria-label={title}>
+    <aside class="card ap-panel" aria-label={title}>
       <header>
         <h2 class="grow any">{title}</h2>
         <Button kind="ghost" small icon="x" label="Close the panel" onClick={onClose} />

@@ -150,7 +150,7 @@ function Source({ verdict }: { readonly verdict: VerdictBody }): JSX.Element {
         <h2 class="any">{source.file}</h2>
         <span class="muted">where the code asks</span>
       </header>
-      <div class="src" tabIndex={0} role="region" aria-label="Source">
+      <div class="src-lines" tabIndex={0} role="region" aria-label="Source">
         {source.lines.map((text, index) => (
           <div key={index} class={source.first + index === source.line ? "at" : ""}>
             <span>{source.first + index}</span>

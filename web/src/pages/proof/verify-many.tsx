@@ -161,7 +161,7 @@ const CLASSES: Readonly<Record<Checked["state"], string>> = {
 function Squares({ runs }: { readonly runs: readonly Checked[] }): JSX.Element {
   const same = runs.filter(({ state }) => state === "same").length;
   return (
-    <div class="grid" role="img" aria-label={`${plural(runs.length, "live run")}, ${same} agree`}>
+    <div class="squares" role="img" aria-label={`${plural(runs.length, "live run")}, ${same} agree`}>
       {runs.map(({ id, state }) => (
         <i key={id} class={CLASSES[state]} title={`${id}: ${state}`} />
       ))}

@@ -101,7 +101,7 @@ function EdgeLabel({ edge, taken }: { readonly edge: PlacedEdge; readonly taken:
   const text = taken > 1 ? (label === "" ? `×${count(taken)}` : `${label} ×${count(taken)}`) : label;
   const width = text.length * 6.2 + 12;
   return (
-    <g class={taken > 0 ? "gl" : "gl n"}>
+    <g class={taken > 0 ? "gel" : "gel n"}>
       <rect x={x - width / 2} y={y - 8} width={width} height="16" rx="8" />
       <text class="m" x={x} y={y + 3.8} text-anchor="middle">
         {text}

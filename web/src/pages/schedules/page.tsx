@@ -290,7 +290,7 @@ function ScheduleRow({ schedule, isCurrent, onBackfill, onChanged }: RowProps): 
         </td>
       </tr>
       {isLate(schedule) && reason !== undefined && (
-        <tr class="x">
+        <tr class="late">
           <td colSpan={6}>
             <p class="why-late">
               <span>
