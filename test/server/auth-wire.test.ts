@@ -150,7 +150,7 @@ test.each([
     expect(first.done).toBe(false);
     await kept.cancel();
   },
-  10_000,
+  30_000,
 );
 
 test("a browser token ends with the token that made it", async () => {
