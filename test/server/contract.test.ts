@@ -52,7 +52,7 @@ describe("the table", () => {
       expect(operation.group, id).toMatch(/^[A-Z]/);
       expect(operation.answer, id).not.toBeUndefined();
       if (operation.body !== undefined && operation.raw !== true)
-        expect(checkJson(operation.body, operation.example.body), id).toEqual([]);
+        expect(checkJson(operation.body, operation.example.body ?? {}), id).toEqual([]);
       if (operation.query !== undefined)
         expect(checkJson(operation.query, operation.example.query ?? {}), id).toEqual([]);
       const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
@@ -114,7 +114,7 @@ describe("a server", () => {
               status: 400,
               issues: expect.any(Array) as [],
             });
-          const text = requestOf(operation);
+          const text = requestOf(operation, { body: operation.example.body ?? {} });
           text.headers.set("content-type", "text/plain");
           expect(await refusal(text)).toMatchObject({ status: 415 });
         }

@@ -73,8 +73,8 @@ export async function openExampleShop(options: ServerOptions = {}, store = "sqli
   const definitions = [checkout, release, answer, report, charge];
   const engine = await createEngine({ store, definitions, logger });
   const waiting = await Promise.all([
-    ...["order-1042", "order-1039", "order-1038"].map((id) =>
-      engine.start(checkout, { order: Number(id.slice(6)) }, { id, tags: ["shop"] }),
+    ...["order-1042", "order-1039", "order-1038", "video-5"].map((id) =>
+      engine.start(checkout, { order: Number(id.replace(/^\D+/, "")) }, { id, tags: ["shop"] }),
     ),
     engine.start(release, undefined, { id: "release-3" }),
   ]);

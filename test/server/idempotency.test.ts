@@ -20,44 +20,65 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Every answer has another token, so that a repeated answer is recognized. */
-async function mint(key: string, body: object = {}, server: Server = shop.server): Promise<Response> {
+async function send(key: string, value = "one", run = "order-1042", server: Server = shop.server): Promise<Response> {
   return server.fetch(
-    new Request("http://127.0.0.1:7420/v1/tokens", {
+    new Request(`http://127.0.0.1:7420/v1/runs/${run}/signals/note`, {
       method: "POST",
       headers: { "content-type": "application/json", "x-reprise": "1", "idempotency-key": key },
-      body: JSON.stringify({ run: "order-1042", role: "reader", ...body }),
+      body: JSON.stringify({ value }),
     }),
   );
 }
 
+const outcome = async (response: Response): Promise<readonly unknown[]> => [
+  response.status,
+  response.headers.get("idempotent-replayed"),
+  await response.text(),
+];
+
 test("the same request with the same key gets the same answer, also from another server of the store", async () => {
-  const first = await mint("a");
-  const answer = await first.text();
-  expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([201, null]);
+  const [status, replayed, answer] = await outcome(await send("a"));
+  expect([status, replayed]).toEqual([200, null]);
   await using other = createServer(shop.engine);
-  for (const server of [shop.server, other]) {
-    const again = await mint("a", {}, server);
-    expect([again.status, again.headers.get("idempotent-replayed"), await again.text()]).toEqual([201, "true", answer]);
-    expect(again.headers.get("content-type")).toBe("application/json");
-  }
-  expect(await (await mint("b")).text()).not.toBe(answer);
+  for (const server of [shop.server, other])
+    expect(await outcome(await send("a", "one", "order-1042", server))).toEqual([200, "true", answer]);
+  expect((await outcome(await send("b")))[1]).toBe(null);
 });
 
 test("the key of another body is refused with 422, and the first answer stays", async () => {
-  const answer = await (await mint("c")).text();
-  const refused = await mint("c", { ttl: "5 minutes" });
+  await send("c");
+  const refused = await send("c", "two");
   expect(refused.status).toBe(422);
   expect(await refused.json()).toMatchObject({
     code: "USAGE",
     detail: expect.stringContaining("another request") as string,
   });
-  expect(await (await mint("c")).text()).toBe(answer);
+  expect((await outcome(await send("c")))[1]).toBe("true");
 });
 
 test("requests at the same time have one effect", async () => {
-  const answers = await Promise.all([mint("d"), mint("d"), mint("d")].map(async (one) => (await one).text()));
-  expect(new Set(answers).size).toBe(1);
+  const answers = await Promise.all([send("d"), send("d"), send("d")].map(async (one) => outcome(await one)));
+  expect(answers.map(([, replayed]) => replayed).sort()).toEqual([null, "true", "true"]);
+});
+
+test("a start without an id has the key as its id, and is answered again as it was", async () => {
+  const start = (input: unknown) =>
+    shop.server.fetch(
+      new Request("http://127.0.0.1:7420/v1/definitions/report/runs", {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-reprise": "1", "idempotency-key": "report-9" },
+        body: JSON.stringify({ tags: ["x"], ...(input === undefined ? {} : { input }) }),
+      }),
+    );
+  const first = await start(undefined);
+  expect([first.status, first.headers.get("location")]).toEqual([201, "/v1/runs/report-9"]);
+  const again = await start(undefined);
+  expect([again.status, again.headers.get("location"), await again.text()]).toEqual([
+    201,
+    "/v1/runs/report-9",
+    await first.text(),
+  ]);
+  expect((await start("other")).status).toBe(422);
 });
 
 test("a request that another process executes is refused with 409 and Retry-After", async () => {
@@ -78,21 +99,22 @@ test("a request that another process executes is refused with 409 and Retry-Afte
   };
   await using client = await createClient({ store: slow, definitions: [] });
   await using other = createServer(client);
-  const first = mint("e", {}, other);
+  const first = send("e", "one", "order-1042", other);
   await reserved.promise;
-  const second = await mint("e");
+  const second = await send("e");
   expect([second.status, second.headers.get("retry-after")]).toEqual([409, "1"]);
   finish.resolve();
-  const answer = await (await first).text();
-  expect(await (await mint("e")).text()).toBe(answer);
+  const [, , answer] = await outcome(await first);
+  expect(await outcome(await send("e"))).toEqual([200, "true", answer]);
 });
 
 test("a refused request frees its key", async () => {
-  expect((await mint("f", { run: "absent" })).status).toBe(404);
-  expect((await mint("f")).status).toBe(201);
+  expect((await send("f", "one", "order-2000")).status).toBe(404);
+  await shop.engine.start("checkout" as never, { order: 2_000 } as never, { id: "order-2000" } as never);
+  expect((await outcome(await send("f", "one", "order-2000"))).slice(0, 2)).toEqual([200, null]);
 });
 
 test("a key that no header can carry is refused", async () => {
-  expect((await mint("x".repeat(256))).status).toBe(400);
-  expect((await mint("two words")).status).toBe(400);
+  expect((await send("x".repeat(256))).status).toBe(400);
+  expect((await send("two words")).status).toBe(400);
 });
