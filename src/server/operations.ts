@@ -6,12 +6,12 @@ import {
   controlOperations,
   definitionOperations,
   eventOperations,
+  exactOperations,
+  hookOperations,
   messageOperations,
+  monitorOperations,
   promiseOperations,
   queueOperations,
-  monitorOperations,
-  hookOperations,
-  exactOperations,
   runOperations,
   runReadOperations,
   scheduleOperations,
@@ -25,17 +25,17 @@ import { approvalLinkHandlers } from "./routes/approval-links.ts";
 import { controlHandlers } from "./routes/control.ts";
 import { definitionHandlers } from "./routes/definitions.ts";
 import { eventHandlers } from "./routes/events.ts";
+import { exactHandlers } from "./routes/exact.ts";
+import { hookHandlers } from "./routes/hooks.ts";
 import { messageHandlers } from "./routes/messages.ts";
+import { monitorHandlers } from "./routes/monitor.ts";
 import { promiseHandlers } from "./routes/promises.ts";
 import { queueHandlers } from "./routes/queues.ts";
-import { monitorHandlers } from "./routes/monitor.ts";
-import { exactHandlers } from "./routes/exact.ts";
 import { runHandlers } from "./routes/runs.ts";
 import { runReadHandlers } from "./routes/run-reads.ts";
 import { scheduleHandlers } from "./routes/schedules.ts";
 import { siteHandlers } from "./routes/site.ts";
 import { streamHandlers } from "./routes/streams.ts";
-import { hookHandlers } from "./routes/hooks.ts";
 
 /** An operation and its code. */
 export interface ImplementedOperation {

@@ -9,6 +9,7 @@ import { createTestEngine } from "reprise/testing";
 import { documentsOf } from "./code-blocks.ts";
 import { ERROR_CODES, newErrorPage, problemsOfErrorPage } from "./error-page.ts";
 import { errorsPage } from "./errors-page.ts";
+import { httpApiPage } from "./http-api-page.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
@@ -17,6 +18,12 @@ test("the page of errors is the catalogue", () => {
   const path = "docs/reference/errors.md";
   if (process.env["UPDATE_DOCS"] !== undefined) writeFileSync(join(ROOT, path), errorsPage());
   expect(read(path)).toBe(errorsPage());
+});
+
+test("the page of the HTTP API is the table of operations", () => {
+  const path = "docs/reference/http-api.md";
+  if (process.env["UPDATE_DOCS"] !== undefined) writeFileSync(join(ROOT, path), httpApiPage());
+  expect(read(path)).toBe(httpApiPage());
 });
 
 test("every error code has its page, which says what the catalogue says; no page is left over", () => {
