@@ -13,9 +13,11 @@ export default defineConfig({
   build: {
     outDir: fileURLToPath(new URL("../dist/web", import.meta.url)),
     emptyOutDir: true,
-    target: "es2023",
+    target: "es2024",
     // The Content-Security-Policy refuses data addresses.
     assetsInlineLimit: 0,
+    // One file of styles: 2 KB less than one for each page, and no page appears before its styles.
+    cssCodeSplit: false,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     rolldownOptions: {

@@ -69,61 +69,61 @@ function shape(tone: Tone): JSX.Element {
     case "running":
       return (
         <>
-          <circle cx="7" cy="7" r="5.200" {...line} stroke-opacity=".25" stroke-width="2" />
-          <path class="spin" d="M7 1.800A5.200 5.200 0 0 1 12.200 7" {...line} stroke-width="2" />
+          <circle cx="7" cy="7" r="5.2" {...line} stroke-opacity=".25" stroke-width="2" />
+          <path class="spin" d="M7 1.8A5.2 5.2 0 0 1 12.2 7" {...line} stroke-width="2" />
         </>
       );
     case "waiting":
       return (
         <>
-          <circle cx="7" cy="7" r="5.500" {...line} />
-          <path d="M7 4v3.200l2 1.200" {...line} />
+          <circle cx="7" cy="7" r="5.5" {...line} />
+          <path d="M7 4v3.2l2 1.2" {...line} />
         </>
       );
     case "failed":
       return (
         <>
-          <circle cx="7" cy="7" r="6.200" fill="currentColor" />
-          <path d="m4.900 4.900 4.200 4.200m0-4.200L4.900 9.100" {...cut} />
+          <circle cx="7" cy="7" r="6.2" fill="currentColor" />
+          <path d="m4.9 4.9 4.2 4.2m0-4.2L4.9 9.1" {...cut} />
         </>
       );
     case "lost":
       return (
         <>
-          <circle cx="7" cy="7" r="5.500" {...line} stroke-dasharray="2.200 2.120" />
+          <circle cx="7" cy="7" r="5.5" {...line} stroke-dasharray="2.2 2.12" />
           <path d="m5 5 4 4m0-4L5 9" {...line} />
         </>
       );
     case "stopped":
       return (
         <>
-          <path d="M4.400.9h5.200l3.500 3.500v5.200l-3.500 3.500H4.400L.9 9.600V4.400z" fill="currentColor" />
-          <path d="M7 3.900v3.600M7 9.900v.01" {...cut} stroke-width="1.600" />
+          <path d="M4.4.9h5.2l3.5 3.5v5.2l-3.5 3.5H4.4L.9 9.6V4.4z" fill="currentColor" />
+          <path d="M7 3.9v3.6M7 9.9v.01" {...cut} stroke-width="1.6" />
         </>
       );
     case "completed":
       return (
         <>
-          <circle cx="7" cy="7" r="6.200" fill="currentColor" />
-          <path d="m4.300 7.200 1.900 1.900 3.600-4" {...cut} />
+          <circle cx="7" cy="7" r="6.2" fill="currentColor" />
+          <path d="m4.3 7.2 1.9 1.9 3.6-4" {...cut} />
         </>
       );
     case "cancelled":
       return (
         <>
-          <circle cx="7" cy="7" r="5.500" {...line} />
-          <path d="m3.400 10.600 7.200-7.200" {...line} />
+          <circle cx="7" cy="7" r="5.5" {...line} />
+          <path d="m3.4 10.6 7.2-7.2" {...line} />
         </>
       );
     case "paused":
       return (
         <>
-          <circle cx="7" cy="7" r="5.500" {...line} />
-          <path d="M5.600 5v4M8.400 5v4" {...line} />
+          <circle cx="7" cy="7" r="5.5" {...line} />
+          <path d="M5.6 5v4M8.4 5v4" {...line} />
         </>
       );
     case "queued":
-      return <circle cx="7" cy="7" r="5.500" {...line} stroke-dasharray="2.200 2.120" />;
+      return <circle cx="7" cy="7" r="5.5" {...line} stroke-dasharray="2.2 2.12" />;
   }
 }
 
