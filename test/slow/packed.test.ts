@@ -28,22 +28,42 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test("the package contains code, types and documents; no sources, no tests, no source maps, no simulation", () => {
   const files = readdirSync(join(folder, "package"), { recursive: true, encoding: "utf8" });
   expect(readdirSync(join(folder, "package")).toSorted()).toEqual(
-    ["CHANGELOG.md", "LICENSE", "README.md", "dist", "docs", "package.json"].toSorted(),
+    [
+      "CHANGELOG.md",
+      "LICENSE",
+      "README.md",
+      "SKILL.md",
+      "deploy",
+      "dist",
+      "docs",
+      "llms.txt",
+      "package.json",
+    ].toSorted(),
   );
   expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$|\.map$|simulation\//.test(name))).toEqual([]);
   expect(files).toContain(join("docs", "guides", "graphs.md"));
 });
 
-test("the package is at most 1.9 MB packed and 6.6 MB unpacked", () => {
-  expect(statSync(tarball).size).toBeLessThanOrEqual(1_900_000);
+test("the package is at most 2.4 MB packed and 7.5 MB unpacked: with its dependencies, 8 MB", () => {
+  expect(statSync(tarball).size).toBeLessThanOrEqual(2_400_000);
   const files = readdirSync(join(folder, "package"), { recursive: true, withFileTypes: true });
   const bytes = files
     .filter((file) => file.isFile())
     .reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0);
-  expect(bytes).toBeLessThanOrEqual(6_600_000);
+  expect(bytes).toBeLessThanOrEqual(7_500_000);
 });
 
-const DOORS = ["", "/testing", "/sqlite", "/postgres", "/mysql", "/checkpoints", "/describe"];
+const DOORS = [
+  "",
+  "/testing",
+  "/sqlite",
+  "/postgres",
+  "/mysql",
+  "/checkpoints",
+  "/describe",
+  "/server",
+  "/opentelemetry",
+];
 const TOO_OLD = /^NODE_TOO_OLD: reprise needs Node 24\.15 or newer; this is \d+\.\d+\.\d+\.\n$/;
 const openDoor = (door: string): string =>
   `import("reprise${door}").then(() => console.log("opened"), (error) => console.log(error.code + ": " + error.message));`;
