@@ -67,8 +67,11 @@ export interface ScheduleHandle {
   pause(options?: WaitOptions): Promise<void>;
   /** Continues with the next planned time; times that passed while it was paused are not made up for. */
   resume(options?: WaitOptions): Promise<void>;
-  /** Starts one run now, in addition to the planned ones and regardless of `overlap`. */
-  trigger(options?: WaitOptions): Promise<RunInfo>;
+  /**
+   * Starts one run now, in addition to the planned ones and regardless of `overlap`. Its id is `<schedule>/triggered-<id>`: a caller
+   * that repeats the request with the same `id` gets the same run. Default: a random one.
+   */
+  trigger(options?: WaitOptions & { id?: string }): Promise<RunInfo>;
   /** Starts every planned time from `from` until before `to` that has no run yet, at most 1,000; returns how many. */
   backfill(from: Date, to: Date, options?: WaitOptions): Promise<{ readonly count: number }>;
   /** Removes the schedule; its runs stay. */

@@ -3,7 +3,7 @@
 // schedule-handle.S1. A change reads the schedule, decides, and writes under the token it has read; when another process changed
 //   the schedule meanwhile, it starts over.
 
-import { RepriseError, type EpochMs, type Random } from "../base/index.ts";
+import { checkName, checkRunId, RepriseError, type EpochMs, type Random } from "../base/index.ts";
 import {
   dueTimeOf,
   MAX_CATCH_UP,
@@ -210,17 +210,19 @@ export class StoredSchedule implements ScheduleHandle {
     });
   }
 
-  trigger(options?: WaitOptions): Promise<RunInfo> {
-    return waitFor(options, "trigger", () => this.#trigger());
+  trigger(options: WaitOptions & { id?: string } = {}): Promise<RunInfo> {
+    const { id = this.#host.random.id(), ...rest } = options;
+    return waitFor(rest, "trigger", () => this.#trigger(checkName(id, "trigger: id")));
   }
 
-  async #trigger(): Promise<RunInfo> {
-    const id = `${this.name}/triggered-${this.#host.random.id()}`;
+  async #trigger(name: string): Promise<RunInfo> {
+    const id = checkRunId(`${this.name}/triggered-${name}`);
     const outcome = await this.#change((present) => ({
       state: scheduleStateOf(present),
       starts: [scheduledRun(this.#host, present, id)],
     }));
-    return infoOf(outcome!.started[0]!);
+    // A run with this id was started before: the store keeps it.
+    return infoOf(outcome!.started[0] ?? (await this.#host.store.findRun(id))!);
   }
 
   backfill(from: Date, to: Date, options?: WaitOptions): Promise<{ readonly count: number }> {

@@ -72,6 +72,8 @@ export interface Call<O extends Operation = Operation> {
   readonly payloads: PayloadForm;
   /** The header `Idempotency-Key`: the same key means the same act. */
   readonly idempotencyKey: string | undefined;
+  /** The key together with its caller, operation and path, as an id (idempotency.I2). */
+  readonly keyId: string | undefined;
   /** The header `traceparent` (W3C Trace Context), if it is valid. */
   readonly traceparent: string | undefined;
   /** `Prefer: wait=20`: how long the client waits for a result; 0 without it. */

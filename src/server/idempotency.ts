@@ -1,7 +1,8 @@
 // Idempotency: the same answer for the same request with the same `Idempotency-Key`.
 //
 // idempotency.I1. The order is: reserve the key with a hash of the request, act, record the answer. A process that dies in between leaves a
-//   reservation; the repetition acts again. It does so with the same ids, because `call.idempotencyKey` is the run's id or the `dedupId`.
+//   reservation; the repetition acts again. It does so with the same ids: the key is the id of a run that is started or forked, and
+//   `call.keyId` the `dedupId` of a message and the id of a triggered run.
 // idempotency.I2. The same key with another query or body is refused with 422. A key belongs to its caller and its operation with its path.
 // idempotency.I3. Two requests at the same time: in one process the second waits for the first; across processes it gets 409 and
 //   `Retry-After`.
@@ -10,7 +11,7 @@
 import { hash } from "node:crypto";
 import { decode, encode, RepriseError } from "../base/index.ts";
 import type { KeyedRequest } from "../kernel/index.ts";
-import type { Call } from "./host.ts";
+import type { Call, Caller } from "./host.ts";
 import type { Act } from "./operation-route.ts";
 
 /** What a recorded answer keeps. */
@@ -36,8 +37,8 @@ export class IdempotentRequests {
   }
 
   /** idempotency.I1 */
-  async once(id: string, call: Call, act: Act): Promise<Response> {
-    const keyed = keyedRequest(id, call);
+  async once(call: Call, act: Act): Promise<Response> {
+    const keyed = keyedRequest(call);
     // idempotency.I3
     for (let other = this.#open.get(keyed.request); other !== undefined; other = this.#open.get(keyed.request))
       await other.catch(() => undefined);
@@ -99,12 +100,12 @@ export class IdempotentRequests {
 }
 
 /** idempotency.I2 */
-function keyedRequest(id: string, { caller, params, query, body, payloads, idempotencyKey }: Call): KeyedRequest {
-  const hashOf = (value: unknown): string => hash("sha256", JSON.stringify(value));
-  return {
-    request: hashOf([caller?.name ?? null, id, Object.entries(params), idempotencyKey]),
-    body: hashOf([query ?? null, body ?? null, payloads]),
-  };
+export function keyIdOf(id: string, caller: Caller | undefined, params: Call["params"], key: string): string {
+  return hash("sha256", JSON.stringify([caller?.name ?? null, id, Object.entries(params), key]));
+}
+
+function keyedRequest({ keyId, query, body, payloads }: Call): KeyedRequest {
+  return { request: keyId!, body: hash("sha256", JSON.stringify([query ?? null, body ?? null, payloads])) };
 }
 
 function repeated(status: number, { headers, body }: KeptAnswer): Response {

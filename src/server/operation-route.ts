@@ -21,7 +21,7 @@ import { refusedCaller } from "./auth/role.ts";
 import { checkScope } from "./auth/scope.ts";
 import { watchedResponse } from "./auth/watched-response.ts";
 import type { Call, Caller, ServerHost } from "./host.ts";
-import type { IdempotentRequests } from "./idempotency.ts";
+import { keyIdOf, type IdempotentRequests } from "./idempotency.ts";
 import type { ImplementedOperation } from "./operations.ts";
 import { refusalOf } from "./problem.ts";
 import type { ServerLimits } from "./server-limits.ts";
@@ -79,6 +79,7 @@ export function operationRoute(
         const query = readQuery(operation, http.url);
         body = await readBody(operation, http);
         await checkScope({ operation, caller, params, body, host });
+        const idempotencyKey = idempotencyKeyOf(http.request, operation);
         const call: Call = {
           host,
           request: http.request,
@@ -88,7 +89,8 @@ export function operationRoute(
           query,
           body,
           payloads: (query?.["payloads"] as PayloadForm | undefined) ?? "plain",
-          idempotencyKey: idempotencyKeyOf(http.request, operation),
+          idempotencyKey,
+          keyId: idempotencyKey === undefined ? undefined : keyIdOf(id, caller, params, idempotencyKey),
           traceparent: traceparentOf(http.request),
           waitMs: waitOf(http.request),
           signal: http.signal,
@@ -96,7 +98,7 @@ export function operationRoute(
         const plain: Act = async (one) => respond(operation, await implemented.handler(one), one);
         // An answer with a token must not be in the store, so its request is made again.
         const isKept = call.idempotencyKey !== undefined && operation.secret !== true;
-        const act: Act = isKept ? (one) => requests.once(id, one, plain) : plain;
+        const act: Act = isKept ? (one) => requests.once(one, plain) : plain;
         const waits = operation.waits === true || call.waitMs > 0;
         const response = await (waits ? whileValid(call, act) : withinTime(call, act, options));
         if (isAudited(operation))

@@ -4,9 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createClient } from "reprise";
+import { createClient, createEngine, signal, update, workflow } from "reprise";
 import { storeOf } from "../../src/stores/index.ts";
 import { createServer, type Server } from "reprise/server";
+import { openApi } from "./api.ts";
 import { openExampleShop, type ExampleShop } from "./example-shop.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reprise-keys-"));
@@ -117,4 +118,72 @@ test("a refused request frees its key", async () => {
 test("a key that no header can carry is refused", async () => {
   expect((await send("x".repeat(256))).status).toBe(400);
   expect((await send("two words")).status).toBe(400);
+});
+
+/** A server that dies behind the act: its key is free for the same request, and no answer is kept. */
+async function dyingServer(): Promise<{ readonly server: Server } & AsyncDisposable> {
+  const source = storeOf(url);
+  const client = await createClient({
+    store: {
+      async "~open"(options) {
+        const store = await source["~open"](options);
+        store.recordAnswer = (keyed) => store.releaseKey(keyed, false);
+        return store;
+      },
+    },
+    definitions: [],
+  });
+  const server = createServer(client);
+  return {
+    server,
+    async [Symbol.asyncDispose]() {
+      await server.close();
+      await client.close();
+    },
+  };
+}
+
+test("a trigger whose server died before it answered starts one run when it is repeated", async () => {
+  const trigger = async (server: Server): Promise<string> => {
+    const response = await server.fetch(
+      new Request("http://127.0.0.1:7420/v1/schedules/nightly-report/trigger", {
+        method: "POST",
+        headers: { "x-reprise": "1", "idempotency-key": "trigger-1" },
+      }),
+    );
+    expect(response.status).toBe(201);
+    return ((await response.json()) as { id: string }).id;
+  };
+  await using dying = await dyingServer();
+  const id = await trigger(dying.server);
+  expect(await trigger(shop.server)).toBe(id);
+});
+
+test("one key for two ports of a run, or from two callers, is two messages", async () => {
+  const ports = {
+    first: signal<string>(),
+    second: signal<string>(),
+    add: update<string, string>(),
+    take: update<string, string>(),
+  };
+  const pair = workflow("pair", { ports }, async (ctx) => {
+    ctx.onUpdate("add", (what) => `added ${what}`);
+    ctx.onUpdate("take", (what) => `took ${what}`);
+    return [await ctx.receive("first"), await ctx.receive("second"), await ctx.receive("second")];
+  });
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [pair], logger: false });
+  await using api = openApi(engine);
+  const run = await engine.start(pair, undefined, { id: "pair-1" });
+  const key = { "idempotency-key": "1" };
+  const added = await api.post("/v1/runs/pair-1/updates/add", { args: "a" }, key);
+  const taken = await api.post("/v1/runs/pair-1/updates/take", { args: "b" }, key);
+  expect([added.body.result, taken.body.result]).toEqual(["added a", "took b"]);
+  for (const [caller, port, value] of [
+    ["test", "first", "a"],
+    ["test", "second", "b"],
+    ["test", "second", "b"],
+    ["other", "second", "c"],
+  ] as const)
+    expect((await api.as({ name: caller }).post(`/v1/runs/pair-1/signals/${port}`, { value }, key)).status).toBe(200);
+  expect(await run.result()).toEqual(["a", "b", "c"]);
 });

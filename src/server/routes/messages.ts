@@ -12,9 +12,9 @@ import { payloadFromWire, payloadToWire, type PayloadForm } from "../wire-payloa
 
 export const messageHandlers: HandlersOf<typeof messageOperations> = {
   async sendSignal(call) {
-    const { host, params, body, payloads, idempotencyKey } = call;
+    const { host, params, body, payloads, keyId } = call;
     const name = params["name"] ?? "";
-    const dedupId = body.dedupId ?? idempotencyKey;
+    const dedupId = body.dedupId ?? keyId;
     const run = await handleFor(host, await getRecord(call), "signal", name);
     await run.signal(
       name as never,
@@ -24,9 +24,9 @@ export const messageHandlers: HandlersOf<typeof messageOperations> = {
     return changedRun(call);
   },
   async sendUpdate(call) {
-    const { host, params, body, payloads, idempotencyKey, signal } = call;
+    const { host, params, body, payloads, keyId, signal } = call;
     const name = params["name"] ?? "";
-    const dedupId = body.dedupId ?? idempotencyKey;
+    const dedupId = body.dedupId ?? keyId;
     const run = await handleFor(host, await getRecord(call), "update", name);
     const options = { signal, ...(dedupId !== undefined && { dedupId }) };
     const args = payloadFromWire(body.args, payloads) as never;

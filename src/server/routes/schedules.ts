@@ -11,6 +11,9 @@ import { DEFAULT_LIMIT, timeOf } from "../read/run-selection.ts";
 import { getRecord, summaryOf } from "../read/run-summary.ts";
 import { isoOf, viewOf } from "../read/view.ts";
 
+/** As long as a random id, for which every name of a schedule leaves room. */
+const ID_LENGTH = 32;
+
 export const scheduleHandlers: HandlersOf<typeof scheduleOperations> = {
   async listSchedules({ host, caller, query }) {
     const { limit = DEFAULT_LIMIT, after = "" } = query ?? {};
@@ -34,7 +37,8 @@ export const scheduleHandlers: HandlersOf<typeof scheduleOperations> = {
   pauseSchedule: (call) => change(call, (schedule) => schedule.pause()),
   resumeSchedule: (call) => change(call, (schedule) => schedule.resume()),
   async triggerSchedule(call) {
-    const { id } = await (await getHandle(call)).trigger();
+    const { keyId } = call;
+    const { id } = await (await getHandle(call)).trigger(keyId === undefined ? {} : { id: keyId.slice(0, ID_LENGTH) });
     const record = await getRecord({ host: call.host, caller: undefined, params: {} }, id);
     const root = call.url.pathname.replace(/\/schedules\/.*$/s, "");
     const headers = { location: `${root}/runs/${encodeURIComponent(id)}`, "cache-control": "no-store" };
