@@ -98,13 +98,34 @@ async function checkRun(caller: Caller, id: string, { store }: ScopedCall["host"
 /** A run that the caller starts must be one that it can see. */
 function checkNewRun({ operation, caller, body }: ScopedCall): void {
   if (operation.method !== "POST" || caller?.tags === undefined) return;
-  const { tags } = (body ?? {}) as { readonly tags?: readonly string[] };
+  const { tags, singleton, debounce } = (body ?? {}) as {
+    readonly tags?: readonly string[];
+    readonly singleton?: unknown;
+    readonly debounce?: unknown;
+  };
+  // Their keys are of the definition: such a start joins or replaces a run whatever its tags are.
+  if (singleton !== undefined || debounce !== undefined)
+    throw new RepriseError(
+      "ROLE_REQUIRED",
+      `The token ${caller.name} is limited to runs with the tag ${caller.tags.join(" or ")}; \`singleton\` and \`debounce\` concern runs with other tags. Use an id, or a token without tags.`,
+      { details: { status: 403 } },
+    );
   if (caller.tags.some((tag) => tags?.includes(tag) === true)) return;
   throw new RepriseError(
     "ROLE_REQUIRED",
     `The token ${caller.name} is limited to runs with the tag ${caller.tags.join(" or ")}. Start the run with one of them: \`"tags": [${JSON.stringify(caller.tags[0])}]\`.`,
     { details: { status: 403 } },
   );
+}
+
+/** Refuses the id of a run outside of the scope: a start with it would answer that run, and send it signals. */
+export async function checkNewId(
+  { caller, host }: Pick<ScopedCall, "caller" | "host">,
+  id: string | undefined,
+): Promise<void> {
+  const run = id === undefined || !isScoped(caller) ? undefined : await host.store.findRun(id);
+  if (run === undefined || maySeeRun(caller, run)) return;
+  throw new RepriseError("START_CONFLICT", `The id ${id} is taken. Use another one.`, { details: { run: id } });
 }
 
 /** scope.S3 */

@@ -6,6 +6,7 @@ import { RepriseError, type Duration } from "../../base/index.ts";
 import type { AnswerOf, BodyOf, controlOperations } from "../../contract/index.ts";
 import type { Run } from "../../engine/index.ts";
 import type { RunRecord } from "../../kernel/index.ts";
+import { checkNewId } from "../auth/scope.ts";
 import type { Call, HandlersOf } from "../host.ts";
 import { needsCode } from "../read/needs-code.ts";
 import { changedRun, getRecord, summaryOf } from "../read/run-summary.ts";
@@ -24,6 +25,7 @@ export const controlHandlers: HandlersOf<typeof controlOperations> = {
   async forkRun(call) {
     const { host } = call;
     const record = await getRecord(call);
+    await checkNewId(call, call.body.id ?? call.idempotencyKey);
     const fork = await accessOf(host).handle(record).fork(forkOptions(record, call));
     const location = `${call.url.pathname.replace(/\/[^/]+\/fork$/, "")}/${encodeURIComponent(fork.id)}`;
     const made = await getRecord({ host, caller: undefined, params: {} }, fork.id);

@@ -3,7 +3,7 @@
 import type { definitionOperations } from "../../contract/index.ts";
 import type { StartOptions } from "../../engine/index.ts";
 import type { Duration } from "../../base/index.ts";
-import { maySeeDefinition, maySeeStats } from "../auth/scope.ts";
+import { checkNewId, maySeeDefinition, maySeeStats } from "../auth/scope.ts";
 import type { HandlersOf } from "../host.ts";
 import { definitionBody, getDefinition, knownDefinitions } from "../read/definition-body.ts";
 import { definitionStats } from "../read/definition-stats.ts";
@@ -30,6 +30,7 @@ export const definitionHandlers: HandlersOf<typeof definitionOperations> = {
     const { host, params, body, payloads, waitMs, idempotencyKey, traceparent } = call;
     const { input, id = idempotencyKey, version, signals, debounce, delay, deadline, ...options } = body;
     const name = params["name"] ?? "";
+    await checkNewId(call, id);
     const start: StartOptions & { signals?: Record<string, unknown> } = {
       ...options,
       ...(id !== undefined && debounce === undefined && { id }),
