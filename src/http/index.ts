@@ -19,3 +19,4 @@ export {
   type Params,
   type RouteMatch,
 } from "./route.ts";
+export { jsonResponse, sizedResponse } from "./sized-response.ts";

@@ -6,6 +6,8 @@
 // listener.L3. `close` ends the long polls, lets running requests finish, and then cuts every connection that remains.
 // listener.L4. A response may be sent before the upload has ended. The connection then closes, after a bounded part of the rest was read
 //   and dropped: a client that is still sending would otherwise lose the response, and an endless body is not read to its end.
+// listener.L5. A method that web-standard requests cannot have, such as TRACE, reaches the handler under its name, which refuses it as
+//   every other method that a path does not allow.
 
 import { readFileSync } from "node:fs";
 import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -162,9 +164,18 @@ function webRequest({ request, response, scheme, names }: Exchange, signal: Abor
   for (let at = 0; at < request.rawHeaders.length; at += 2)
     headers.append(request.rawHeaders[at]!, request.rawHeaders[at + 1]!);
   const { method = "GET" } = request;
-  const hasBody = request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
-  if (!hasBody || method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
+  if (UNUSABLE.has(method)) return named(new Request(url, { headers, signal }), method);
+  if (!hasUpload(request) || method === "GET" || method === "HEAD")
+    return new Request(url, { method, headers, signal });
   return new Request(url, { method, headers, signal, body: bodyOf(request, response), duplex: "half" });
+}
+
+/** Methods that a web-standard request refuses to have. */
+const UNUSABLE: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
+
+/** listener.L5 */
+function named(request: Request, method: string): Request {
+  return Object.defineProperty(request, "method", { value: method });
 }
 
 /** A stream that reads from the socket only when it is read itself. */
@@ -229,8 +240,9 @@ function drained(response: ServerResponse, timers: Timers): Promise<void> {
   });
 }
 
-function hasUpload(request: IncomingMessage): boolean {
-  return request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
+/** Some clients send the length 0 with every request without a body. */
+function hasUpload({ headers }: IncomingMessage): boolean {
+  return (headers["content-length"] ?? "0") !== "0" || headers["transfer-encoding"] !== undefined;
 }
 
 /** listener.L4 */

@@ -62,9 +62,9 @@ export function findRoute(
   const allowed = new Set<string>();
   for (const route of routes) {
     const match = route.path.exec(url.pathname);
-    if (match === null) continue;
-    if (route.method !== wanted) allowed.add(route.method);
-    else if (route.serves?.(request, url) !== false) return { route, params: { ...match.groups } };
+    if (match === null || route.serves?.(request, url) === false) continue;
+    if (route.method === wanted) return { route, params: { ...match.groups } };
+    allowed.add(route.method);
   }
   return { allowed: [...allowed] };
 }

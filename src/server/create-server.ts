@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import { ENGINE_NAME, RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
 import { openStoreOf, type Client } from "../engine/index.ts";
 import type { Federation } from "../federation/index.ts";
-import { isLoopback, listen, RequestHandler, type HttpRoute, type Listener } from "../http/index.ts";
+import { isLoopback, listen, RequestHandler, sizedResponse, type HttpRoute, type Listener } from "../http/index.ts";
 import { silentLogger, type Definition, type Logger } from "../kernel/index.ts";
 import { ServerAccess, type AuthOptions } from "./auth/server-access.ts";
 import { signInRoutes } from "./auth/sign-in-page.ts";
@@ -228,7 +228,7 @@ function documentRoute(basePath: string): HttpRoute {
     admit: () => ({ name: "anonymous" }),
     handle: () => {
       text ??= JSON.stringify(openApiOf(OPERATIONS, { version: ENGINE_NAME.replace(/^.*\//, ""), basePath }));
-      return new Response(text, {
+      return sizedResponse(text, {
         headers: { "content-type": "application/json", "cache-control": "no-cache" },
       });
     },

@@ -9,7 +9,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hash } from "node:crypto";
-import type { HttpRoute } from "../http/index.ts";
+import { sizedResponse, type HttpRoute } from "../http/index.ts";
 import { securityHeaders, withHeaders } from "./auth/security-headers.ts";
 
 export interface DashboardOptions {
@@ -143,7 +143,7 @@ function namesIn(folder: string): ReadonlySet<string> {
 function fileResponse({ bytes, type, etag, isHashed }: StaticFile, request: Request): Response {
   const headers = { etag, "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache" };
   if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
-  return new Response(bytes, { headers: { ...headers, "content-type": type } });
+  return sizedResponse(bytes, { headers: { ...headers, "content-type": type } });
 }
 
 const NOT_BUILT_FILE: StaticFile = {

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError } from "../base/index.ts";
-import { pathPattern, type HttpRoute } from "../http/index.ts";
+import { pathPattern, sizedResponse, type HttpRoute } from "../http/index.ts";
 
 /** The route of the pages, for every caller: they hold no data. */
 export function errorPageRoute(basePath: string): HttpRoute {
@@ -13,7 +13,7 @@ export function errorPageRoute(basePath: string): HttpRoute {
     handle: ({ params: { code = "" } }) => {
       if (!isErrorCode(code))
         throw new RepriseError("USAGE", `There is no error code ${code.slice(0, 50)}.`, { details: { status: 404 } });
-      return new Response(pageOf(code), { headers: { "content-type": "text/markdown; charset=utf-8" } });
+      return sizedResponse(pageOf(code), { headers: { "content-type": "text/markdown; charset=utf-8" } });
     },
   };
 }

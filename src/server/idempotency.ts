@@ -10,6 +10,7 @@
 
 import { hash } from "node:crypto";
 import { decode, encode, RepriseError } from "../base/index.ts";
+import { sizedResponse } from "../http/index.ts";
 import type { KeyedRequest } from "../kernel/index.ts";
 import type { Call, Caller } from "./host.ts";
 import type { Act } from "./operation-route.ts";
@@ -109,10 +110,8 @@ function keyedRequest({ keyId, query, body, payloads }: Call): KeyedRequest {
 }
 
 function repeated(status: number, { headers, body }: KeptAnswer): Response {
-  return new Response(body, {
-    status,
-    headers: { ...headers, "idempotent-replayed": "true", "cache-control": "no-store" },
-  });
+  const all = { ...headers, "idempotent-replayed": "true", "cache-control": "no-store" };
+  return body === null ? new Response(null, { status, headers: all }) : sizedResponse(body, { status, headers: all });
 }
 
 function isRefusal(error: unknown): boolean {

@@ -1,6 +1,6 @@
 // OpenAPI: the document of the HTTP API, made from the table of operations.
 
-import { problem, type JsonSchema, type Operation } from "../contract/index.ts";
+import { checkJson, problem, type JsonSchema, type Operation } from "../contract/index.ts";
 import type { ImplementedOperation } from "./operations.ts";
 
 export interface OpenApiOptions {
@@ -55,7 +55,8 @@ function operationOf(id: string, operation: Operation): object {
     ],
     ...(body !== undefined && {
       requestBody: {
-        required: true,
+        // As the server does: a body whose fields are all optional may be left out.
+        required: operation.raw === true || checkJson(body, {}).length > 0,
         content: {
           [bodyTypeOf(operation)]: {
             schema: body,
@@ -117,7 +118,11 @@ function responsesOf({ answer, status = 200, example, summary, waits }: Operatio
     ...(waits === true && status !== 202 && { 202: { description: "Not yet: ask again." } }),
     default: {
       description: "The request is refused; `code` says why, `hint` what helps.",
-      content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+      content: {
+        "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
+        // A person reads the refusal.
+        ...(answer === "text/html" && content),
+      },
     },
   };
 }

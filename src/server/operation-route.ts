@@ -12,6 +12,7 @@ import {
   decodeParams,
   limitExceeded,
   pathPattern,
+  sizedResponse,
   type HttpCall,
   type HttpCaller,
   type HttpRoute,
@@ -262,7 +263,7 @@ function respond(operation: Operation, answer: unknown, { request }: Call): Resp
     return new Response(null, { status: answer === undefined ? 204 : status });
   const text = `${JSON.stringify(answer)}\n`;
   const headers = new Headers({ "content-type": "application/json", "cache-control": "no-store" });
-  if (operation.method !== "GET") return new Response(text, { status, headers });
+  if (operation.method !== "GET") return sizedResponse(text, { status, headers });
   return withEtag(request, text, status, headers);
 }
 
@@ -274,5 +275,5 @@ function withEtag(request: Request, text: string, status: number, headers: Heade
   const known = request.headers.get("if-none-match");
   if (known !== null && known.split(",").some((one) => one.trim().replace(/^W\//, "") === etag || one.trim() === "*"))
     return new Response(null, { status: 304, headers: { etag, "cache-control": "private, no-cache" } });
-  return new Response(text, { status, headers });
+  return sizedResponse(text, { status, headers });
 }

@@ -8,6 +8,7 @@
 
 import { ERROR_CATALOGUE, RepriseError, type ErrorCode } from "../base/index.ts";
 import type { JsonIssue, ProblemBody } from "../contract/index.ts";
+import { sizedResponse } from "../http/index.ts";
 import { payloadToWire } from "./wire-payload.ts";
 
 const STATUS: Readonly<Record<string, number>> = {
@@ -77,7 +78,7 @@ export function problemResponse(
   // problem.P3
   const exact = isTagged && problem.status !== 500 ? { error: payloadToWire(error, "tagged") } : {};
   const body: ProblemBody = { type: `${base}errors/${problem.code}`, ...problem, ...exact };
-  return new Response(`${JSON.stringify(body)}\n`, { status: problem.status, headers });
+  return sizedResponse(`${JSON.stringify(body)}\n`, { status: problem.status, headers });
 }
 
 /** The status and code of an error, for the log. */

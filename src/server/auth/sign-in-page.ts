@@ -3,7 +3,7 @@
 // sign-in-page.P1. The code of a one-time address stands behind `#`: only the script of this page sees it, removes it from the address, and
 //   sends it in a body. So it is in no log, no history and no referrer.
 
-import type { HttpRoute } from "../../http/index.ts";
+import { sizedResponse, type HttpRoute } from "../../http/index.ts";
 import { pageOf, PAGE_STYLE_HASH } from "../links/page-style.ts";
 
 const PAGE = pageOf(
@@ -86,7 +86,7 @@ export function signInRoutes(basePath: string): readonly HttpRoute[] {
     path: new RegExp(`^${RegExp.escape(`${basePath}/${name}`)}$`),
     admit: () => ({ name: "anonymous" }),
     handle: () =>
-      new Response(text, {
+      sizedResponse(text, {
         headers: {
           "content-type": `${type}; charset=utf-8`,
           "content-security-policy": POLICY,

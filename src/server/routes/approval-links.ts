@@ -9,6 +9,7 @@
 import { isErrorCode, RepriseError } from "../../base/index.ts";
 import type { approvalLinkOperations } from "../../contract/index.ts";
 import { runAccessOf, type Run } from "../../engine/index.ts";
+import { sizedResponse } from "../../http/index.ts";
 import { promise, type RunRecord } from "../../kernel/index.ts";
 import { auditForm } from "../auth/audit.ts";
 import { pagePolicy } from "../auth/security-headers.ts";
@@ -137,7 +138,7 @@ function notOpen(facts: PageFacts, state: PromiseState, isOwn: boolean): Respons
 }
 
 function html(status: number, text: string): Response {
-  return new Response(text, {
+  return sizedResponse(text, {
     status,
     headers: {
       "content-type": "text/html; charset=utf-8",

@@ -5,6 +5,7 @@
 import { RepriseError, type Duration } from "../../base/index.ts";
 import type { AnswerOf, BodyOf, controlOperations } from "../../contract/index.ts";
 import type { Run } from "../../engine/index.ts";
+import { jsonResponse } from "../../http/index.ts";
 import type { RunRecord } from "../../kernel/index.ts";
 import { checkNewId } from "../auth/scope.ts";
 import type { Call, HandlersOf } from "../host.ts";
@@ -29,7 +30,7 @@ export const controlHandlers: HandlersOf<typeof controlOperations> = {
     const fork = await accessOf(host).handle(record).fork(forkOptions(record, call));
     const location = `${call.url.pathname.replace(/\/[^/]+\/fork$/, "")}/${encodeURIComponent(fork.id)}`;
     const made = await getRecord({ host, caller: undefined, params: {} }, fork.id);
-    return Response.json(summaryOf(made), { status: 201, headers: { location, "cache-control": "no-store" } });
+    return jsonResponse(summaryOf(made), { status: 201, headers: { location, "cache-control": "no-store" } });
   },
   async migrateRun(call) {
     const { version, dryRun } = call.body;

@@ -3,6 +3,7 @@
 import type { definitionOperations } from "../../contract/index.ts";
 import type { StartOptions } from "../../engine/index.ts";
 import type { Duration } from "../../base/index.ts";
+import { jsonResponse } from "../../http/index.ts";
 import { checkNewId, maySeeDefinition, maySeeStats } from "../auth/scope.ts";
 import type { HandlersOf } from "../host.ts";
 import { definitionBody, getDefinition, knownDefinitions } from "../read/definition-body.ts";
@@ -58,7 +59,7 @@ export const definitionHandlers: HandlersOf<typeof definitionOperations> = {
       answer.headers.set("preference-applied", `wait=${Math.round(waitMs / 1_000)}`);
       return answer;
     }
-    return Response.json(summaryOf(await getRecord({ host, caller: undefined, params: {} }, run.id)), {
+    return jsonResponse(summaryOf(await getRecord({ host, caller: undefined, params: {} }, run.id)), {
       status: 201,
       headers,
     });

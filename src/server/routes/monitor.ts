@@ -3,6 +3,7 @@
 import { RepriseError, type Timers } from "../../base/index.ts";
 import type { AnswerOf, monitorOperations } from "../../contract/index.ts";
 import { isClosing } from "../../engine/index.ts";
+import { sizedResponse } from "../../http/index.ts";
 import { DEFAULT_QUEUE, readWorkerActivity, readWorkerProfile, type Store } from "../../kernel/index.ts";
 import { maySeeQueue } from "../auth/scope.ts";
 import type { HandlersOf } from "../host.ts";
@@ -26,7 +27,7 @@ export const monitorHandlers: HandlersOf<typeof monitorOperations> = {
         details: { status: 404 },
       });
     const headers = { "content-type": metrics.contentType, "cache-control": "no-store" };
-    return new Response(await metrics.text(), { headers });
+    return sizedResponse(await metrics.text(), { headers });
   },
   async getScale({ host, caller, query }) {
     const name = query?.queue ?? DEFAULT_QUEUE;

@@ -3,6 +3,7 @@
 import { RepriseError } from "../../base/index.ts";
 import type { runOperations } from "../../contract/index.ts";
 import type { BulkAction } from "../../engine/index.ts";
+import { jsonResponse } from "../../http/index.ts";
 import { hasEnded, type RunRecord, type RunStatus } from "../../kernel/index.ts";
 import { maySeeRun } from "../auth/scope.ts";
 import type { Call, HandlersOf, ServerHost } from "../host.ts";
@@ -76,7 +77,7 @@ export async function readResult(
 ): Promise<Response> {
   const record = await getRecord(call);
   const answer = (status: RunStatus, output: { readonly output?: unknown }, code: number): Response =>
-    Response.json(
+    jsonResponse(
       { run: record.id, status, ...output },
       { status: code, headers: { "cache-control": "no-store", ...(code === 202 && { "retry-after": "1" }) } },
     );

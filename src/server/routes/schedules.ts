@@ -3,6 +3,7 @@
 import { RepriseError } from "../../base/index.ts";
 import type { ScheduleBody, scheduleOperations } from "../../contract/index.ts";
 import type { ScheduleHandle, ScheduleInfo } from "../../engine/index.ts";
+import { jsonResponse } from "../../http/index.ts";
 import { explainSchedule } from "../../explain/index.ts";
 import { maySeeSchedule } from "../auth/scope.ts";
 import type { Call, HandlersOf } from "../host.ts";
@@ -42,7 +43,7 @@ export const scheduleHandlers: HandlersOf<typeof scheduleOperations> = {
     const record = await getRecord({ host: call.host, caller: undefined, params: {} }, id);
     const root = call.url.pathname.replace(/\/schedules\/.*$/s, "");
     const headers = { location: `${root}/runs/${encodeURIComponent(id)}`, "cache-control": "no-store" };
-    return Response.json(summaryOf(record), { status: 201, headers });
+    return jsonResponse(summaryOf(record), { status: 201, headers });
   },
   async backfillSchedule(call) {
     const { from, to } = call.body;

@@ -17,6 +17,7 @@ import { blackHoles, commitsCut, slowNetwork } from "./network.ts";
 import { pgBouncer } from "./pgbouncer.ts";
 import { poisonous } from "./poison.ts";
 import { powerCuts } from "./power-cuts.ts";
+import { schemathesis } from "./schemathesis.ts";
 import { serversKilled, serverSyncErrors } from "./servers.ts";
 import { workersKilled } from "./workers-killed.ts";
 import { stoppedInside, zombies } from "./zombies.ts";
@@ -50,4 +51,5 @@ export const RIGS: readonly Rig[] = [
   hotRun,
   natsCarrier,
   s3Carrier,
+  schemathesis,
 ];
