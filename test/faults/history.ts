@@ -90,7 +90,7 @@ async function connected(url: string, work: (db: Connection) => Promise<void>): 
 
 async function tablesOf(db: Connection, database: string): Promise<readonly string[]> {
   const [rows] = await db.query<RowDataPacket[]>(
-    "select table_name as name from information_schema.tables where table_schema = ? order by 1",
+    "select table_name as name from information_schema.tables where table_schema = ? and table_type = 'BASE TABLE' order by 1",
     [database],
   );
   return rows.map((row) => row["name"] as string);
