@@ -66,6 +66,10 @@ describe.skipIf(findBrowser() === undefined)("approvals", () => {
     const { page, expectClean } = await openPage(desk.url, { path: "/approvals" });
     await page.getByRole("button", { name: "Refund 7200 cents for order 57802" }).click();
     const editor = page.getByLabel("Value of port approval");
+    const columns = await page.evaluate<string>(
+      "getComputedStyle(document.querySelector('.ap-panel dl')).gridTemplateColumns",
+    );
+    expect(columns.split(" ")).toHaveLength(2);
     await editor.fill('{ "ok": true, "cents": "many" }');
     await page.getByText("expected a whole number, got text").waitFor();
     expect(await page.getByRole("button", { name: /Approve with edit/ }).isDisabled()).toBe(true);

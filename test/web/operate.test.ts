@@ -130,6 +130,9 @@ describe.skipIf(findBrowser() === undefined)("operating", () => {
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "Journal" }).click();
     expect((await download).suggestedFilename()).toBe("order-1.jsonl");
+    await page.getByRole("navigation").getByRole("link", { name: "Proof" }).first().click();
+    await page.getByText("No live run differs from its code").waitFor();
+    await expectAccessible(page);
     expectClean();
     await page.context().close();
   });

@@ -52,6 +52,16 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
       .getByText(/chargeCard .*web\/shop\.ts/)
       .waitFor();
     expect(await page.locator(".attempts tbody tr").count()).toBe(3);
+    // Styles of other pages reach neither the axis nor the rows of attempts.
+    const tops = await page
+      .locator(".axis .ax > *")
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+    expect(tops.length).toBeGreaterThan(2);
+    expect(new Set(tops.map(Math.round)).size).toBe(1);
+    const rows = await page.evaluate<string[]>(
+      "[...document.querySelectorAll('.gr.sub')].map((row) => getComputedStyle(row).display)",
+    );
+    expect(new Set(rows)).toEqual(new Set(["grid"]));
     await expectAccessible(page);
     await page.reload();
     await page

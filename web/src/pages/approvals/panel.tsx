@@ -91,7 +91,7 @@ export function PromisePanel({ promise, schema, focusEditor, onClose, onDecided 
       <section>
         <h3>What the code asks for</h3>
         {why !== "" && <p class="any">{why}</p>}
-        <dl class="kv facts">
+        <dl class="kv asked">
           <dt>Run</dt>
           <dd class="any">
             <a class="link mono" href={href(runPath(promise.run))}>

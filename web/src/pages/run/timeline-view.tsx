@@ -148,7 +148,7 @@ function Chart({ run, timeline, rows, isFolded, openAll }: ChartProps): JSX.Elem
             {scale.ticks.map((tick, index) => (
               <span
                 key={index}
-                class={`${tick.kind === "now" ? "n" : tick.kind} ${tick.kind === "time" && index % 2 === 1 ? "opt" : ""}`}
+                class={`${tick.kind === "now" ? "n" : tick.kind} ${tick.kind === "time" && index % 2 === 1 ? "minor" : ""}`}
                 style={tick.kind === "last" ? { right: percentOf(1 - tick.at) } : { left: percentOf(tick.at) }}
               >
                 {tick.label}
@@ -171,7 +171,7 @@ function Chart({ run, timeline, rows, isFolded, openAll }: ChartProps): JSX.Elem
         {timeline.takeovers.length > 0 && <Flags timeline={timeline} scale={scale} />}
         {timeline.holdings.length > 0 && <HeldBy timeline={timeline} scale={scale} />}
         {rows.length === 0 && (
-          <p class="pad muted">{param("failed") === "" ? "No step has started yet." : "No step failed."}</p>
+          <p class="pad muted">{param("failed") === "" ? "No step is committed yet." : "No step failed."}</p>
         )}
         <Rows run={run} rows={rows} scale={scale} openAll={openAll} />
       </div>
