@@ -137,6 +137,7 @@ describe.skipIf(findBrowser() === undefined)("graphs and flows", () => {
     await expect.poll(() => status(page, "fetched")).toBe("completed");
     expect(await node(page, "fetched").textContent()).toContain("12");
     await expectAccessible(page);
+    await page.getByRole("button", { name: "Flow", exact: true }).waitFor();
     expectClean();
     await page.context().close();
   });

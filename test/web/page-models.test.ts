@@ -96,6 +96,41 @@ test("a flow shows its nodes by their rows, with the progress of a spread", () =
   expect([...live]).toEqual([1]);
 });
 
+test("derived values of a flow are reached with the values that they are derived from", () => {
+  const picture: Picture = {
+    nodes: [
+      { id: "counted", name: "counted", kind: "spread" },
+      { id: "total", name: "total", kind: "inline" },
+      { id: "long?", name: "long", kind: "when" },
+      { id: "warned", name: "warned", kind: "inline" },
+      { id: "text", name: "text", kind: "inline" },
+    ],
+    edges: [
+      { to: "counted", kind: "value" },
+      { from: "counted", to: "total", kind: "value" },
+      { from: "total", to: "long?", kind: "value" },
+      { from: "long?", to: "warned", kind: "value" },
+      { from: "total", to: "text", kind: "value" },
+      { from: "warned", to: "text", kind: "value" },
+      { from: "text", kind: "value" },
+    ],
+  };
+  const statuses = (rows: readonly ReturnType<typeof row>[], isCompleted: boolean) =>
+    picture.nodes.map(({ id }) => pictureOfFlow(picture, rows, isCompleted).nodes.get(id)?.status);
+  const counted = row("counted", { kind: "spread" });
+  const skipped = row("warned", { state: "skipped" });
+  expect(statuses([row("counted", { kind: "spread", state: "running" })], false)).toEqual([
+    "running",
+    ...Array.from({ length: 4 }),
+  ]);
+  expect(statuses([counted], true)).toEqual(Array.from({ length: 5 }, () => "completed"));
+  expect(statuses([counted, skipped], true)).toEqual(["completed", "completed", "completed", "cancelled", "completed"]);
+  expect(statuses([counted, row("total", { state: "failed" })], false).slice(1)).toEqual([
+    "failed",
+    ...Array.from({ length: 3 }),
+  ]);
+});
+
 test("a promise is titled by what the code shows, else by its port", () => {
   expect(textOfPromise({ name: "approve", show: { title: "Refund", why: "damaged", cents: 1 } })).toEqual({
     title: "Refund",

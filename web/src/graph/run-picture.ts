@@ -152,6 +152,7 @@ export function pictureOfFlow(picture: Picture, rows: readonly TimelineRow[], is
       ...(row.progress !== undefined && { progress: row.progress }),
     });
   }
+  addDerived(picture, nodes, isCompleted);
   const edges = new Map<number, number>();
   const live = new Set<number>();
   picture.edges.forEach(({ from, to }, index) => {
@@ -162,6 +163,27 @@ export function pictureOfFlow(picture: Picture, rows: readonly TimelineRow[], is
     if (target === "running") live.add(index);
   });
   return { nodes, edges, live };
+}
+
+const DERIVED: ReadonlySet<string> = new Set(["inline", "parallel", "when"]);
+
+/** A derived value that succeeded has no entry in the journal: it exists as soon as everything that it is derived from exists. */
+function addDerived({ nodes: all, edges }: Picture, nodes: Map<string, NodeState>, isCompleted: boolean): void {
+  const isDone = (id: string | undefined): boolean => id === undefined || nodes.get(id)?.status === "completed";
+  const isSkipped = (id: string | undefined): boolean => id !== undefined && nodes.get(id)?.status === "cancelled";
+  let hasAdded = true;
+  while (hasAdded) {
+    hasAdded = false;
+    for (const { id, kind } of all) {
+      if (nodes.has(id) || !DERIVED.has(kind)) continue;
+      const needs = edges.filter(({ to }) => to === id).map(({ from }) => from);
+      // A branch that was not taken leaves its value undefined, which the code of a completed run has read.
+      if (needs.length === 0 || !needs.some(isDone)) continue;
+      if (!needs.every((need) => isDone(need) || (isCompleted && isSkipped(need)))) continue;
+      nodes.set(id, { status: "completed", runs: 1, attempts: 1, current: false });
+      hasAdded = true;
+    }
+  }
 }
 
 /** How long it worked, in ms. */

@@ -26,7 +26,7 @@ export function ViewSwitch({ run }: { readonly run: RunDetail }): JSX.Element {
           aria-pressed={view === current}
           onClick={() => setQuery({ view: view === views[0] ? "" : view.name }, { push: true })}
         >
-          {view.label}
+          {typeof view.label === "string" ? view.label : view.label(run)}
         </button>
       ))}
     </span>

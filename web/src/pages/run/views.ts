@@ -13,7 +13,7 @@ export interface RunViewProps {
 
 export interface RunView {
   readonly name: string;
-  readonly label: string;
+  readonly label: string | ((run: RunDetail) => string);
   readonly load: () => Promise<{ readonly default: ComponentType<RunViewProps> }>;
   /** The row of keys under the page; absent: that of the timeline. */
   readonly keys?: (run: RunDetail) => readonly (readonly [string, string])[];
@@ -25,7 +25,7 @@ export interface RunView {
 export const RUN_VIEWS: readonly RunView[] = [
   {
     name: "graph",
-    label: "Graph",
+    label: ({ kind }) => (kind === "flow" ? "Flow" : "Graph"),
     load: () => import("./graph-view.tsx"),
     shownFor: ({ kind }) => kind === "graph" || kind === "flow",
     keys: ({ kind, streams }) => [
