@@ -11,5 +11,6 @@ export * from "./operation.ts";
 export * from "./operations/index.ts";
 export * from "./queue.ts";
 export * from "./run.ts";
+export * from "./shown-text.ts";
 export * from "./site.ts";
 export * from "./timeline.ts";

@@ -102,6 +102,10 @@ test("a text, fields, other values and nothing are shown, and long values are cu
   const shown: [unknown, string][] = [
     ["Refund 72 EUR?", "<h1>Refund 72 EUR?</h1>"],
     [{ cents: 7200, to: "card" }, "<dt>cents</dt><dd>7200</dd>"],
+    [
+      { order: "57802", title: "Refund 72 EUR", why: "damaged" },
+      '<h1>Refund 72 EUR</h1><p class="text">damaged</p><dl><dt>order',
+    ],
     [{ list: [1, { a: 2n }] }, "&quot;a&quot;: &quot;2&quot;"],
     [undefined, "<h1>Approve?</h1>"],
     ["x".repeat(100_000), "(100000 characters)"],

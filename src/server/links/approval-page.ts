@@ -4,6 +4,7 @@
 // approval-page.P2. The page has no address but its own: a click on it goes to this server.
 
 import { formatMs, type EpochMs } from "../../base/index.ts";
+import { shownText } from "../../contract/index.ts";
 import { payloadToWire } from "../wire-payload.ts";
 import type { LinkGrant } from "./approval-link.ts";
 import type { PromiseState } from "./find-promise.ts";
@@ -97,7 +98,7 @@ function decisionOf(value: unknown): unknown {
   return ok ?? approved;
 }
 
-/** approval-page.P1. A text is the question; the fields of an object are a list; anything else is JSON. */
+/** approval-page.P1. A text is the question, and so is the title of an object, whose other fields are a list; anything else is JSON. */
 function shown(show: unknown): string {
   if (show === undefined || show === null) return "<h1>Approve?</h1>";
   if (typeof show === "string") {
@@ -107,13 +108,20 @@ function shown(show: unknown): string {
   }
   const value = payloadToWire(show, "plain");
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    const fields = Object.entries(value);
-    if (fields.length > 0 && fields.length <= 30 && fields.every(([, one]) => typeof one !== "object" || one === null))
-      return `<h1>Approve?</h1><dl>${fields
-        .map(([name, one]) => `<dt>${escapeHtml(cut(name))}</dt><dd>${escapeHtml(cut(String(one)))}</dd>`)
-        .join("")}</dl>`;
+    const { title = "Approve?", why, rest } = shownText(value as Readonly<Record<string, unknown>>);
+    const head = `<h1>${escapeHtml(cut(title))}</h1>${why === undefined ? "" : `<p class="text">${escapeHtml(cut(why))}</p>`}`;
+    if (rest.length === 0) return head;
+    if (rest.length > 30 || rest.some(([, one]) => typeof one === "object" && one !== null))
+      return head + jsonOf(Object.fromEntries(rest));
+    return `${head}<dl>${rest
+      .map(([name, one]) => `<dt>${escapeHtml(cut(name))}</dt><dd>${escapeHtml(cut(String(one)))}</dd>`)
+      .join("")}</dl>`;
   }
-  return `<h1>Approve?</h1><pre tabindex="0" aria-label="What is to be decided">${escapeHtml(cut(JSON.stringify(value, undefined, 2)))}</pre>`;
+  return `<h1>Approve?</h1>${jsonOf(value)}`;
+}
+
+function jsonOf(value: unknown): string {
+  return `<pre tabindex="0" aria-label="What is to be decided">${escapeHtml(cut(JSON.stringify(value, undefined, 2)))}</pre>`;
 }
 
 function cut(text: string): string {

@@ -1,10 +1,9 @@
 // Promise text: how an open or settled promise reads: a title, why, what is left of `show`, and how it was answered. Pure.
 
 import type { OpenPromiseBody, SettledPromiseBody } from "../../../../src/contract/run.ts";
+import { shownText } from "../../../../src/contract/shown-text.ts";
 import { command } from "../../cli.ts";
 
-const TITLES = ["title", "question", "text", "summary"];
-const WHYS = ["why", "reason", "description", "detail", "text"];
 const MAX_TITLE = 160;
 const MAX_WHY = 400;
 
@@ -22,19 +21,12 @@ export function textOfPromise({ name, key, show }: Shown): PromiseText {
   const fallback = key === undefined ? name : `${name} · ${key}`;
   if (typeof show === "string") return { title: line(show, MAX_TITLE) || fallback, why: "", rest: undefined };
   if (typeof show !== "object" || show === null || Array.isArray(show)) return { title: fallback, why: "", rest: show };
-  const fields = show as Readonly<Record<string, unknown>>;
-  const titleField = TITLES.find((field) => isText(fields, field));
-  const whyField = WHYS.find((field) => field !== titleField && isText(fields, field));
-  const rest = Object.entries(fields).filter(([field]) => field !== titleField && field !== whyField);
+  const { title, why, rest } = shownText(show as Readonly<Record<string, unknown>>);
   return {
-    title: titleField === undefined ? fallback : line(fields[titleField] as string, MAX_TITLE),
-    why: whyField === undefined ? "" : line(fields[whyField] as string, MAX_WHY),
+    title: title === undefined ? fallback : line(title, MAX_TITLE),
+    why: why === undefined ? "" : line(why, MAX_WHY),
     rest: rest.length === 0 ? undefined : Object.fromEntries(rest),
   };
-}
-
-function isText(fields: Readonly<Record<string, unknown>>, field: string): boolean {
-  return Object.hasOwn(fields, field) && typeof fields[field] === "string" && (fields[field] as string).trim() !== "";
 }
 
 function line(text: string, limit: number): string {
