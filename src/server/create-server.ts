@@ -190,7 +190,7 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
     access.preflight(request) ?? access.secure(await handler.handle(request), request);
   return {
     fetch,
-    listen: (at = {}) => listenAt(Object.assign(fetch, { close }), at, access),
+    listen: (at = {}) => listenAt(Object.assign(fetch, { close }), at, access, refuse),
     signInAddress: (address = access.guard.publicOrigin() ?? "http://127.0.0.1") =>
       `${address.replace(/\/$/, "")}${basePath}/${access.oneTimePath()}`,
     approvalLink: async (run, port, link) =>
@@ -241,6 +241,7 @@ async function listenAt(
   handler: ((request: Request) => Promise<Response>) & { close(): Promise<void> },
   at: ListenAt,
   access: ServerAccess,
+  refuse: (error: unknown, request: Request) => Response,
 ): Promise<Listener> {
   const { host = "127.0.0.1", port = DEFAULT_PORT, tls, expose = false, insecure = false, names = [], sockets } = at;
   if (!Number.isInteger(port) || port < 0 || port > MAX_PORT)
@@ -255,7 +256,18 @@ async function listenAt(
   }
   // A proxy in front of the server passes the host of the public address.
   const known = [...names, ...access.guard.publicHosts()];
+  let url = `http://${host}:${port}`;
+  const refuseHost = (): Response =>
+    refuse(
+      new RepriseError(
+        "WRONG_HOST",
+        `The Host header or the request target is not of this server, which is ${[url, ...known].join(", ")}. Pass its public address as \`origin\` (--origin).`,
+        { details: { status: 421 } },
+      ),
+      new Request(url),
+    );
   const listener = await listen(handler, {
+    refuseHost,
     host,
     port,
     timers: systemTimers,
@@ -263,6 +275,7 @@ async function listenAt(
     ...(sockets && { sockets }),
     names: known,
   });
-  access.guard.addAddress(listener.url, names);
+  ({ url } = listener);
+  access.guard.addAddress(url, names);
   return listener;
 }

@@ -77,6 +77,10 @@ test("another name, no name, two names and a name with tricks are refused before
     expect([400, 421], host).toContain(statusOf(answer));
     expect(answer).not.toContain("run-1");
   }
+  const answer = await raw(request(["host: evil.example", bearer]));
+  expect(answer).toContain("application/problem+json");
+  expect(answer).toContain('"code":"WRONG_HOST"');
+  expect(answer).toContain("--origin");
   expect([400, 421]).toContain(statusOf(await raw(request([bearer]))));
   expect([400, 421]).toContain(statusOf(await raw(request([own(), "host: evil.example", bearer]))));
   // An absolute target wins over the Host header in HTTP.
