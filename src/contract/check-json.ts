@@ -63,14 +63,16 @@ interface TextRules {
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly format?: string;
+  readonly description?: string;
 }
 
 function checkText(schema: JsonSchema, value: string, add: Add): void {
-  const { minLength = 0, maxLength = Infinity, pattern, format } = schema as TextRules;
+  const { minLength = 0, maxLength = Infinity, pattern, format, description } = schema as TextRules;
   const length = value.length > maxLength || value.length < 2 * minLength ? lengthOf(value) : minLength;
   if (length < minLength) add(`expected at least ${count(minLength, "character")}, got ${length}`);
   if (length > maxLength) add(`expected at most ${count(maxLength, "character")}, got ${length}`);
-  if (pattern !== undefined && !new RegExp(pattern, "u").test(value)) add(`expected text that matches ${pattern}`);
+  if (pattern !== undefined && !new RegExp(pattern, "u").test(value))
+    add(`expected text that matches ${pattern}${description === undefined ? "" : ` (${description})`}`);
   if (format === "date-time" && !isDateTime(value)) add('expected a time such as "2026-11-18T02:00:00Z"');
 }
 

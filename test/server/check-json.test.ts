@@ -87,6 +87,13 @@ test("a value that matches none of several schemas gets the issues of the closes
   ]);
 });
 
+test("a text of another form gets the description of the form", () => {
+  const schema = text({ pattern: "^\\d", description: "A number and a unit, such as `90 s`." });
+  expect(checkJson(schema, "soon")).toEqual([
+    { path: "$", message: "expected text that matches ^\\d (A number and a unit, such as `90 s`.)" },
+  ]);
+});
+
 test("times are those of RFC 3339", () => {
   const ok = [
     "2026-11-18T02:00:00Z",

@@ -26,5 +26,5 @@ export const reasonBody = object({ reason });
 export const duration = text({
   pattern: "^\\d",
   maxLength: 40,
-  description: "Such as `90 s`, `5 minutes` or `250 ms`.",
+  description: "A number and a unit, such as `90 s`, `5 minutes` or `250 ms`.",
 });

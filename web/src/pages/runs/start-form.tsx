@@ -107,7 +107,9 @@ export function StartForm({ definitions, chosen, short = false, children }: Star
       // A corrected request is another request.
       setKey(newKey());
       if (!(thrown instanceof Problem) || thrown.isOutage) throw thrown;
-      issues.value = [thrown.detail, ...thrown.issues.map(({ path, message }) => `${path}: ${message}`)];
+      // The text of the problem holds the first issue; several are listed instead.
+      const listed = thrown.issues.map(({ path, message }) => `${path.replace(/^\$\.?/, "") || "input"}: ${message}`);
+      issues.value = listed.length > 1 ? listed : [thrown.detail];
     }
   };
 
