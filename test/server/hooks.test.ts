@@ -187,6 +187,7 @@ test("hooks with wrong options are refused when the server is created", () => {
   const then = (): undefined => undefined;
   expect(made({ scheme: "github", secret: "12345678" })).toContain("hooks.x.then: expected a function");
   expect(made({ scheme: "github", then })).toContain("hooks.x.secret: expected the secret");
+  expect(made({ scheme: "github", secret: "shh", then })).toContain("of 8 characters or more");
   expect(made({ scheme: "gitlab", secret: "12345678", then })).toContain("hooks.x.scheme: expected");
   expect(made({ scheme: "standard", secret: "12345678", then })).toContain("hooks.x.secret: expected whsec_");
   expect(made({ scheme: "github", secret: "12345678", verify: then, then })).toContain(

@@ -7,7 +7,7 @@ import { operation } from "../operation.ts";
 export const hookAnswer = object({
   status: oneOf(
     ["done", "repeated", "late", "ignored"],
-    "`repeated`: it had its effect before. `late`: its run has ended, or its promise has an answer. `ignored`: the hook wants no such event.",
+    "`done`: it has its effect, from this or an equal delivery. `repeated`: a delivery with this id and another content had its effect before. `late`: its run has ended, or its promise has an answer. `ignored`: the hook wants no such event.",
   ),
 });
 

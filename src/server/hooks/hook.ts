@@ -117,7 +117,10 @@ function schemeOf({ scheme, secret, verify, tolerance }: Hook, what: string): Ho
   const toleranceMs = tolerance === undefined ? WEBHOOK_TOLERANCE_MS : toMs(tolerance, `${what}.tolerance`);
   const secrets = typeof secret === "string" ? [secret] : (secret ?? []);
   if (secrets.length === 0 || secrets.some((one) => typeof one !== "string" || one.length < 8))
-    throw new RepriseError("BAD_OPTIONS", `${what}.secret: expected the secret that the sender signs with.`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}.secret: expected the secret that the sender signs with, of 8 characters or more: a shorter one can be guessed.`,
+    );
   switch (scheme) {
     case "standard":
       return standardScheme(secrets, toleranceMs, what);
