@@ -122,7 +122,11 @@ describe.skipIf(findBrowser() === undefined)("runs", () => {
     await page.getByLabel("Edit the input as JSON").check();
     await page.getByLabel("Input, as JSON").fill('{ "order": 7 }');
     await page.getByRole("button", { name: "Start checkout" }).click();
-    await page.getByRole("alert").getByText(/order/).first().waitFor();
+    await page
+      .getByRole("alert")
+      .getByText(/^order: /)
+      .waitFor();
+    expect(await page.getByRole("alert").getByText(/order/).count()).toBe(1);
     await page.getByLabel("Input, as JSON").fill('{ "order": "7", "cents": 1 }');
     await page.getByLabel(/^Id/).fill("from-form");
     await page.getByRole("button", { name: "Start checkout" }).click();
