@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createClient, createEngine, queue, workflow, type Engine } from "reprise";
 import { createServer, type Server } from "reprise/server";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { storeOf } from "../../src/stores/index.ts";
 import { ChangeRing } from "../../src/server/live/change-ring.ts";
 import { RateBudget } from "../../src/server/live/rate-budget.ts";
 import { approval, ask, other, settings, tokenFor } from "./auth-fixture.ts";
@@ -169,4 +170,49 @@ test("a budget allows a burst of five, and then one read a second", () => {
   expect(budget.take(1_001)).toBe(999);
   expect(budget.isFull(5_999)).toBe(false);
   expect(budget.isFull(6_000)).toBe(true);
+});
+
+test("a reader that missed more than may wait for it is told to load everything again", async () => {
+  await using present = await follow("?definition=other");
+  const before = (await present.next())?.id;
+  const tags = Array.from({ length: 100 }, (_, at) => String(at).padEnd(200, "x"));
+  const ids = Array.from({ length: 60 }, (_, at) => `long-${at}`);
+  for (const id of ids) {
+    await engine.start(other, "x", { id, tags });
+    await present.find(isRun(id));
+  }
+  await using late = await follow("?definition=other", "viewer", before);
+  expect(await late.next()).toMatchObject({ event: "reset" });
+  await engine.start(other, "x", { id: "loaded-again" });
+  await late.find(isRun("loaded-again"));
+});
+
+test("a change that the store could not be asked about comes later", async () => {
+  const source = storeOf("sqlite::memory:");
+  let failed: (() => void) | undefined;
+  const faulty: typeof source = {
+    async "~open"(options) {
+      const opened = await source["~open"](options);
+      const read = opened.readRuns.bind(opened);
+      opened.readRuns = async (runs) => {
+        if (failed === undefined) return read(runs);
+        failed();
+        throw new Error("the store does not answer");
+      };
+      return opened;
+    },
+  };
+  await using alone = await createEngine({ store: faulty, definitions: [other], logger: false });
+  await using faultyServer = createServer(alone);
+  await using reader = new SseReader(await ask(faultyServer, "/v1/events"));
+  await reader.next();
+  await (await alone.start(other, "x", { id: "seen" })).result();
+  await reader.find(isRun("seen", "completed"));
+  const hasFailed = Promise.withResolvers<void>();
+  failed = hasFailed.resolve;
+  await (await alone.start(other, "x", { id: "late" })).result();
+  await hasFailed.promise;
+  failed = undefined;
+  // Nothing changes the run any more: only the feed itself can read it again.
+  await reader.find(isRun("late", "completed"));
 });

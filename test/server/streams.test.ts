@@ -8,7 +8,9 @@ import { createClient, createEngine, signal, stream, workflow, type Engine } fro
 import { createServer, type Server } from "reprise/server";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemTimers } from "../../src/base/index.ts";
+import { liveReadsOf, openStoreOf } from "../../src/engine/index.ts";
 import { EventStream } from "../../src/server/live/event-stream.ts";
+import { followStream, StreamTails } from "../../src/server/live/stream-tail.ts";
 import { ask } from "./auth-fixture.ts";
 import { SseReader } from "./sse-reader.ts";
 
@@ -199,4 +201,35 @@ test("an event stream counts what its reader has not taken, and sends comments w
   stalled.send(new Uint8Array(1));
   await new Promise((resolve) => stalled.closed.addEventListener("abort", resolve));
   expect(stalled.wasBehind).toBe(true);
+});
+
+test("a backlog of megabytes arrives in Durable Streams events, each page with its offset", async () => {
+  const run = await engine.start(chat, undefined, { id: "chat-long" });
+  for (let at = 0; at < 30; at += 1) await run.signal("more", String(at).padEnd(100_000, "x"));
+  await run.signal("more", "end");
+  await run.result();
+  const response = await fetch(`${url}/v1/runs/chat-long/streams/parts?offset=-1&live=sse`);
+  const text = await response.text();
+  const values = [...text.matchAll(/^data:(\[.*)$/gm)].flatMap(([, json]) => JSON.parse(json!) as string[]);
+  expect(values.map((value) => Number(value.replace(/x+$/, "")))).toEqual(Array.from({ length: 30 }, (_, at) => at));
+  expect(text).toMatch(/"streamClosed":true\}\n\n$/);
+});
+
+test("a reader that is behind in a stream of a deleted run comes to its end", async () => {
+  const run = await engine.start(chat, undefined, { id: "chat-gone" });
+  const source = await liveReadsOf(engine)!.findStream("chat-gone", "parts");
+  const tails = new StreamTails(liveReadsOf(engine)!, openStoreOf(engine)!);
+  const left = new AbortController();
+  const pages = (): ReturnType<typeof followStream> =>
+    followStream(openStoreOf(engine)!, tails, { id: "chat-gone", name: "parts", run: source.run }, 0, left.signal);
+  const [quick, slow] = [pages(), pages()];
+  const first = [quick.next(), slow.next()];
+  await run.signal("more", 0);
+  await Promise.all(first);
+  // More than the tail holds.
+  for (let at = 1; at <= 12; at += 1) await run.signal("more", "x".repeat(100_000));
+  await run.signal("more", "end");
+  while ((await quick.next()).done !== true);
+  await run.delete();
+  expect(await slow.next()).toEqual({ done: true, value: undefined });
 });

@@ -6,7 +6,8 @@
 //   cut off finds its place again. The next start begins a new epoch (change-ring.R1).
 // changes.H3. The hub wakes up on commits of this process, on the store's notices and polls for other processes, and every two seconds for
 //   what only time changes: whether a worker is alive.
-// changes.H4. Each list is read at most once a second, after a burst of five; a run as run-changes.C1 says.
+// changes.H4. Each list is read at most once a second, after a burst of five; a run as run-changes.C1 says. What could not be read is
+//   still due: an error of the store delays events and loses none.
 
 import type { Clock, Random, Timers } from "../../base/index.ts";
 import type { LiveReads } from "../../engine/index.ts";
@@ -78,6 +79,8 @@ export class ChangeHub {
     const unwatch = period.runs.watch(runs);
     await period.ready;
     this.#readers.add(reader);
+    // Another reader may have left meanwhile.
+    this.#cancelLinger();
     return {
       lastId: period.ring.lastId,
       missed: after === undefined ? undefined : period.ring.after(after),
@@ -112,8 +115,7 @@ export class ChangeHub {
       },
       onWritten: () => this.#readSoon("promises", "queues"),
       onOthers: (changed) => {
-        if (changed === undefined) this.#others = "any";
-        else if (this.#others !== "any") for (const run of changed) this.#others.add(run);
+        this.#noteOthers(changed);
         this.#readSoon(...LISTS);
       },
     });
@@ -193,7 +195,12 @@ export class ChangeHub {
       await period.ready;
       for (const list of allowed) {
         this.#due.delete(list);
-        await this.#readList(period, list);
+        try {
+          await this.#readList(period, list);
+        } catch (error) {
+          this.#due.add(list);
+          throw error;
+        }
       }
     } catch (error) {
       this.#report(error);
@@ -208,7 +215,12 @@ export class ChangeHub {
       case "runs": {
         const others = this.#others;
         this.#others = new Set();
-        return runs.poll(others === "any" ? undefined : others);
+        try {
+          return await runs.poll(others === "any" ? undefined : others);
+        } catch (error) {
+          this.#noteOthers(others === "any" ? undefined : others);
+          throw error;
+        }
       }
       case "promises":
         return lists.readPromises();
@@ -217,6 +229,11 @@ export class ChangeHub {
       case "workers":
         return lists.readWorkers();
     }
+  }
+
+  #noteOthers(changed: Iterable<RunNumber> | undefined): void {
+    if (changed === undefined) this.#others = "any";
+    else if (this.#others !== "any") for (const run of changed) this.#others.add(run);
   }
 
   #report(error: unknown): void {

@@ -214,19 +214,17 @@ async function follow(read: DurableRead, offset: string): Promise<Response> {
     let [at, sent] = [from, cursor];
     for (;;) {
       const page = await readPage(read, at);
-      if (page.chunks.length > 0) {
-        const data = dataEvent(read, page.chunks);
-        if (data !== undefined && !to.send(data)) return;
-      }
       const control = {
         streamNextOffset: offsetText(page.next),
         ...(!page.isClosed && { streamCursor: (sent = nextCursor({ ...read, cursor: sent })) }),
         ...(page.isUpToDate && { upToDate: true }),
         ...(page.isClosed && { streamClosed: true }),
       };
-      if (!to.send(utf8.encode(`event: control\ndata:${JSON.stringify(control)}\n\n`)) || page.isClosed) return;
+      // Together: a page and its offset arrive both or not at all (event-stream.E2).
+      const events = utf8.encode(`${dataEvent(read, page.chunks)}event: control\ndata:${JSON.stringify(control)}\n\n`);
+      await to.room(events);
+      if (!to.send(events) || page.isClosed) return;
       at = page.next;
-      await to.room();
       // Without a time limit: the reader waits as long as the run lives.
       if (page.isUpToDate) await nextPage(call, source, at, to.closed);
       if (to.closed.aborted) return;
@@ -234,16 +232,14 @@ async function follow(read: DurableRead, offset: string): Promise<Response> {
   }
 }
 
-function dataEvent({ format, call }: DurableRead, chunks: readonly Chunk[]): Uint8Array | undefined {
+function dataEvent({ format, call }: DurableRead, chunks: readonly Chunk[]): string {
   const values = valuesOf(chunks);
-  if (values.length === 0) return undefined;
+  if (values.length === 0) return "";
   if (format === "json")
-    return utf8.encode(
-      `event: data\ndata:${JSON.stringify(values.map((one) => payloadToWire(one, call.payloads)))}\n\n`,
-    );
+    return `event: data\ndata:${JSON.stringify(values.map((one) => payloadToWire(one, call.payloads)))}\n\n`;
   if (format === "bytes") {
     const bytes = Buffer.concat(values.map(bytesOf));
-    return bytes.length === 0 ? undefined : utf8.encode(`event: data\ndata:${bytes.toString("base64")}\n\n`);
+    return bytes.length === 0 ? "" : `event: data\ndata:${bytes.toString("base64")}\n\n`;
   }
   // A reader takes every kind of line end for one, so each line gets its own field: nothing in a value can become another event. The
   // form without a space keeps a space at the start of a line.
@@ -251,7 +247,7 @@ function dataEvent({ format, call }: DurableRead, chunks: readonly Chunk[]): Uin
     .map(textOf)
     .join("")
     .split(/\r\n|\r|\n/);
-  return utf8.encode(`event: data\n${lines.map((line) => `data:${line}\n`).join("")}\n`);
+  return `event: data\n${lines.map((line) => `data:${line}\n`).join("")}\n`;
 }
 
 function bodyOf({ format, call }: DurableRead, chunks: readonly Chunk[]): string | Uint8Array<ArrayBuffer> {

@@ -122,9 +122,9 @@ export class EventStream {
     return this.send(bytes);
   }
 
-  /** Resolves when the reader has taken most of what was sent, or is gone. */
-  async room(): Promise<void> {
-    while (this.behind > ROOM_BYTES) await this.#waiting.promise;
+  /** Resolves when the reader has taken most of what was sent, and `bytes` can follow; or when it is gone. */
+  async room(bytes: Uint8Array): Promise<void> {
+    while (this.behind > ROOM_BYTES || !this.#hasRoomFor(bytes)) await this.#waiting.promise;
   }
 
   #onTaken(): void {

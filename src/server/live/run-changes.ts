@@ -124,7 +124,13 @@ export class RunChanges {
     }
     if (!Number.isFinite(this.#nextIn)) this.#nextIn = 0;
     for (const [run, budget] of this.#budgets) if (budget.isFull(now)) this.#budgets.delete(run);
-    await this.#read(due);
+    try {
+      await this.#read(due);
+    } catch (error) {
+      // changes.H4
+      for (const run of due) this.#dirty.add(run);
+      throw error;
+    }
   }
 
   #budgetOf(run: RunNumber, now: number): RateBudget {

@@ -170,8 +170,12 @@ export async function* followStream(
     while (!left.aborted) {
       const { changed } = tail;
       const chunks = tail.after(after);
-      if (chunks === undefined) yield await readPage();
-      else if (chunks.length > 0) {
+      if (chunks === undefined) {
+        const page = await readPage();
+        // The run was deleted: a reader that comes back learns so.
+        if (page.chunks.length === 0) return undefined;
+        yield page;
+      } else if (chunks.length > 0) {
         after = chunks.at(-1)!.offset;
         yield { chunks, isNew: true };
       } else if (tail.status !== undefined) return tail.status;

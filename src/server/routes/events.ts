@@ -4,7 +4,7 @@ import type { eventOperations } from "../../contract/index.ts";
 import type { Call, HandlersOf } from "../host.ts";
 import { isVisible, isWanted } from "../live/change-event.ts";
 import type { NumberedChange } from "../live/change-ring.ts";
-import { eventBytes, EventStream } from "../live/event-stream.ts";
+import { eventBytes, EventStream, MAX_BEHIND_BYTES } from "../live/event-stream.ts";
 import { changeHubOf } from "../live/hub-of.ts";
 
 /** Where the reader wants to continue: browsers send the header when they reconnect, and keep the address. */
@@ -31,13 +31,20 @@ export const eventHandlers: HandlersOf<typeof eventOperations> = {
     );
     if (stream.closed.aborted) leave();
     else stream.closed.addEventListener("abort", leave, { once: true });
-    if (after !== undefined && missed === undefined)
+    const found = missed?.filter(isMine);
+    if (after !== undefined && (found === undefined || sizeOf(found) > MAX_BEHIND_BYTES))
       stream.send(
         eventBytes("reset", JSON.stringify({ reason: "The feed does not have the events behind this id." }), lastId),
       );
     else if (after === undefined) stream.send(eventBytes("ready", "{}", lastId));
-    for (const change of [...(missed ?? []).filter(isMine), ...held]) stream.send(change.bytes);
+    else for (const { bytes } of found ?? []) stream.send(bytes);
+    for (const { bytes } of held) stream.send(bytes);
     held = undefined;
     return stream.response;
   },
 };
+
+/** More than a reader may have waiting is a reset as well: it would be closed, and come back for the same events. */
+function sizeOf(changes: readonly NumberedChange[]): number {
+  return changes.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+}

@@ -52,8 +52,9 @@ async function send(call: Call<any>, source: StreamSource, from: number, stream:
     }
     for (const chunk of value.chunks) {
       // What is old waits for the reader; with what is new the reader must keep up.
-      if (!value.isNew) await stream.room();
-      if (await stream.deliver(frameBytes(chunk, payloads))) continue;
+      const frame = frameBytes(chunk, payloads);
+      if (!value.isNew) await stream.room(frame);
+      if (await stream.deliver(frame)) continue;
       await pages.return(undefined);
       return;
     }
