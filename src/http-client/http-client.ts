@@ -205,7 +205,8 @@ export class HttpClient implements Client<any> {
       },
       pause: async (options) => void (await post("pause", {}, options)),
       resume: async (options) => void (await post("resume", {}, options)),
-      trigger: async (options) => infoOf((await post("trigger", {}, options)).body as RunSummary),
+      trigger: async ({ id, ...options } = {}) =>
+        infoOf((await post("trigger", id === undefined ? {} : { id }, options)).body as RunSummary),
       backfill: async (from, to, options) => {
         const period = { from: from.toISOString(), to: to.toISOString() };
         const { count } = (await post("backfill", period, options)).body as { readonly count: number };

@@ -134,6 +134,7 @@ export class HttpRun implements Run<any> {
           headers: { accept: "text/event-stream" },
           signal: ended,
         });
+        this.#transport.checkType(response, "text/event-stream");
         try {
           for await (const { id, event, data } of readEvents(response)) {
             if (event === "end") return;

@@ -61,19 +61,37 @@ export class Transport {
     this.#closed.abort(closedError());
   }
 
-  async json(request: WebRequest): Promise<WebAnswer> {
-    const response = await this.send(request);
-    const text = await response.text();
-    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
+  json(request: WebRequest): Promise<WebAnswer> {
+    return this.#send(request, async (response) => {
+      const text = await response.text();
+      if (text === "") return { status: response.status, body: undefined };
+      this.checkType(response, "application/json");
+      return { status: response.status, body: JSON.parse(text) };
+    });
   }
 
   /** The response of a success; throws the error of a refusal. */
-  async send(request: WebRequest): Promise<Response> {
+  send(request: WebRequest): Promise<Response> {
+    return this.#send(request, async (response) => response);
+  }
+
+  /** Refuses the answer of another program, such as the page of a proxy: a repetition would get it again. */
+  checkType(response: Response, type: string): void {
+    const given = response.headers.get("content-type") ?? "no type";
+    if (given.split(";")[0]!.trim().toLowerCase() === type) return;
+    throw new RepriseError(
+      "SERVER_UNREACHABLE",
+      `${this.#options.url} answered with ${given.slice(0, 100)} instead of ${type}. Check that it is the address of \`reprise serve\`.`,
+    );
+  }
+
+  /** transport.T2. An answer that breaks off while it is read counts as a failure of the network. */
+  async #send<T>(request: WebRequest, read: (response: Response) => Promise<T>): Promise<T> {
     const { repeats = (request.method ?? "GET") === "GET" } = request;
     const since = this.ports.now();
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
-      const outcome = await this.#sendOnce(request);
-      if (outcome instanceof Response) return outcome;
+      const outcome = await this.#sendOnce(request, read);
+      if ("answer" in outcome) return outcome.answer;
       const isOver = this.ports.now() - since + pauseMs > this.#options.retryMs;
       if (!repeats || isOver || !outcome.passes) throw outcome.error;
       await this.pause(pauseMs, request.signal);
@@ -86,7 +104,10 @@ export class Transport {
     ended.throwIfAborted();
   }
 
-  async #sendOnce(request: WebRequest): Promise<Response | { readonly error: unknown; readonly passes: boolean }> {
+  async #sendOnce<T>(
+    request: WebRequest,
+    read: (response: Response) => Promise<T>,
+  ): Promise<{ readonly answer: T } | { readonly error: unknown; readonly passes: boolean }> {
     this.checkOpen();
     const { method = "GET", body, headers } = request;
     const { token, fetch } = this.#options;
@@ -108,11 +129,12 @@ export class Transport {
         signal,
         cache: "no-store",
       });
-      if (response.ok) return response;
+      if (response.ok) return { answer: await read(response) };
       return { error: await errorOf(response), passes: PASSING.has(response.status) };
     } catch (cause) {
       // transport.T3
       signal.throwIfAborted();
+      if (cause instanceof RepriseError) return { error: cause, passes: false };
       return { error: unreachable(this.#options.url, cause), passes: true };
     }
   }

@@ -1,5 +1,7 @@
 // reprise/client: the same calls on a client over HTTP and in the server's process have the same outcome.
 
+import { once } from "node:events";
+import { createServer as createHttpServer, type RequestListener } from "node:http";
 import {
   createEngine,
   promise,
@@ -285,3 +287,55 @@ test("result and stream continue when the server restarts at the same address", 
   await client.close();
   await again.close();
 });
+
+test("an answer that breaks off is asked for again, and only if that is harmless", async () => {
+  let cut = 0;
+  await using behind = createServer(engine);
+  const proxy = createProxy(async (request, response) => {
+    const answer = await behind.fetch(
+      new Request(`http://127.0.0.1:7420${request.url}`, {
+        method: request.method ?? "GET",
+        headers: { "x-reprise": "1", "content-type": "application/json" },
+        ...(request.method === "POST" && { body: "{}" }),
+      }),
+    );
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { "content-type": "application/json", "content-length": bytes.length });
+    if (request.method === "GET" && cut > 0) return void response.end(bytes);
+    cut += 1;
+    response.write(bytes.subarray(0, 10), () => response.destroy());
+  });
+  await using client = createHttpClient({ url: await proxy.url, definitions });
+  await (await engine.start(echo, "cut off", { id: "cut-1" })).result();
+  expect(await client.get(echo, "cut-1").result()).toEqual({ got: "cut off" });
+  expect(cut).toBe(1);
+  await (await engine.start(echo, "fail", { id: "cut-2" })).result().catch(() => undefined);
+  await expect(client.get(echo, "cut-2").retry()).rejects.toMatchObject({ code: "SERVER_UNREACHABLE" });
+  expect(cut).toBe(2);
+  proxy.close();
+});
+
+test("an answer of another program is an error that says so, for requests and streams", async () => {
+  const proxy = createProxy((_request, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end("<h1>Sign in</h1>");
+  });
+  await using client = createHttpClient({ url: await proxy.url, definitions });
+  const refused = { code: "SERVER_UNREACHABLE", message: expect.stringContaining("text/html") as string };
+  await expect(client.get(echo, "any").result()).rejects.toMatchObject(refused);
+  await expect(client.get(echo, "any").stream("words").next()).rejects.toMatchObject(refused);
+  proxy.close();
+});
+
+function createProxy(answer: RequestListener): { readonly url: Promise<string>; close(): void } {
+  const listening = createHttpServer(answer).listen(0, "127.0.0.1");
+  const url = once(listening, "listening").then(
+    () => `http://127.0.0.1:${(listening.address() as { readonly port: number }).port}`,
+  );
+  return {
+    url,
+    close() {
+      listening.close();
+      listening.closeAllConnections();
+    },
+  };
+}

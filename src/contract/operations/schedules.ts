@@ -1,6 +1,6 @@
 // Schedules: their next and last times, and what an operator can do with them.
 
-import { integer, object, pageOf, time } from "../json-schema.ts";
+import { integer, object, optional, pageOf, text, time } from "../json-schema.ts";
 import { operation } from "../operation.ts";
 import { scheduleBody } from "../queue.ts";
 import { runSummary } from "../run.ts";
@@ -53,7 +53,7 @@ export const scheduleOperations = {
     path: "/v1/schedules/{name}/trigger",
     group: "Schedules",
     summary: "Starts one run now, in addition to the planned ones.",
-    body: reasonBody,
+    body: object({ reason, id: optional(text({ minLength: 1, description: "The same id starts one run." })) }),
     status: 201,
     answer: runSummary,
     example: { path: { name: "nightly-report" }, body: {} },

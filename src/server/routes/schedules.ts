@@ -38,8 +38,8 @@ export const scheduleHandlers: HandlersOf<typeof scheduleOperations> = {
   pauseSchedule: (call) => change(call, (schedule) => schedule.pause()),
   resumeSchedule: (call) => change(call, (schedule) => schedule.resume()),
   async triggerSchedule(call) {
-    const { keyId } = call;
-    const { id } = await (await getHandle(call)).trigger(keyId === undefined ? {} : { id: keyId.slice(0, ID_LENGTH) });
+    const given = call.body.id ?? call.keyId?.slice(0, ID_LENGTH);
+    const { id } = await (await getHandle(call)).trigger(given === undefined ? {} : { id: given });
     const record = await getRecord({ host: call.host, caller: undefined, params: {} }, id);
     const root = call.url.pathname.replace(/\/schedules\/.*$/s, "");
     const headers = { location: `${root}/runs/${encodeURIComponent(id)}`, "cache-control": "no-store" };
