@@ -65,7 +65,8 @@ export function operationRoute(
     async admit(request, params, url) {
       try {
         const caller = await access.admit(request, url, id, operation);
-        return { name: caller === undefined ? "anonymous" : `token ${caller.name}`, caller };
+        // Of callers without a name, those of one operation cannot use up the share of another: webhooks, links, probes.
+        return { name: caller === undefined ? `anonymous ${id}` : `token ${caller.name}`, caller };
       } catch (error) {
         refused(error, refusedCaller(error), params, undefined);
         throw error;

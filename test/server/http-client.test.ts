@@ -326,8 +326,11 @@ test("an answer of another program is an error that says so, for requests and st
   proxy.close();
 });
 
-function createProxy(answer: RequestListener): { readonly url: Promise<string>; close(): void } {
-  const listening = createHttpServer(answer).listen(0, "127.0.0.1");
+function createProxy(answer: (...given: Parameters<RequestListener>) => void | Promise<void>): {
+  readonly url: Promise<string>;
+  close(): void;
+} {
+  const listening = createHttpServer((...given) => void answer(...given)).listen(0, "127.0.0.1");
   const url = once(listening, "listening").then(
     () => `http://127.0.0.1:${(listening.address() as { readonly port: number }).port}`,
   );

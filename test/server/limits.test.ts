@@ -41,6 +41,27 @@ test("a stream counts until it ends, and one above the limit is refused with 503
   expect((await server.get("/v1/events")).status).toBe(200);
 });
 
+test("webhooks whose bodies never end use up neither the requests of links nor those of probes", async () => {
+  await using server = open({ requests: 2 });
+  const left = new AbortController();
+  const post = (): Promise<Response> =>
+    server.fetch(
+      new Request(`${ORIGIN}/v1/hooks/any`, {
+        method: "POST",
+        body: new ReadableStream({
+          start: (body) => left.signal.addEventListener("abort", () => body.close(), { once: true }),
+        }),
+        duplex: "half",
+      } as RequestInit),
+    );
+  const slow = [post(), post()];
+  expect((await post()).status).toBe(429);
+  expect((await server.get("/health")).status).toBe(200);
+  expect((await server.get("/a/unknown")).status).toBe(404);
+  left.abort();
+  expect((await Promise.all(slow)).map(({ status }) => status)).toEqual([404, 404]);
+});
+
 test("a limit that does not exist is refused", () => {
   expect(() => createServer(engine, { limits: { bodyByte: 1 } as never })).toThrow(/no limit "bodyByte"/);
   expect(() => createServer(engine, { limits: { requests: 0 } })).toThrow(/above 0/);
