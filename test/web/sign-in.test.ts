@@ -49,6 +49,22 @@ describe.skipIf(findBrowser() === undefined)("a browser", () => {
     expect(await status()).toBe(401);
   });
 
+  test("that is not signed in, or no longer, is asked to sign in, and not told that the server is away", async () => {
+    const { page } = await openPage(listener.url, { path: "/" });
+    await page.getByRole("heading", { name: "No access yet" }).waitFor();
+    await page.getByText("Signed out").waitFor();
+    expect(await page.getByText("does not answer").count()).toBe(0);
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Sign in" }).click();
+    await page.getByLabel("Token").fill(TOKEN);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
+    await page.context().clearCookies();
+    await page.reload();
+    await page.getByRole("heading", { name: "No access yet" }).waitFor();
+    await page.context().close();
+  });
+
   test("is signed in by a pasted token, and says why a wrong one is refused", async () => {
     const { page } = await openPage(listener.url, { path: "/login" });
     await expectAccessible(page);

@@ -124,6 +124,14 @@ function Header({
 
 function LiveMark(): JSX.Element {
   const { state, asOf } = live.value;
+  if (refusal.value !== undefined) {
+    return (
+      <span class="live">
+        <span class="dot off" />
+        {refusal.value.status === 401 ? "Signed out" : "No access"}
+      </span>
+    );
+  }
   if (state === "stale") {
     return (
       <span class="live">
@@ -144,7 +152,7 @@ function LiveMark(): JSX.Element {
 /** Says why the page is gray, since when, and what to do. */
 function StaleLine(): JSX.Element | null {
   const { state, asOf, problem, retryAt } = live.value;
-  if (state !== "stale" || problem === undefined) return null;
+  if (state !== "stale" || problem === undefined || refusal.value !== undefined) return null;
   const isStore = problem.code.startsWith("STORE_");
   const left = Math.max(0, Math.ceil(((retryAt ?? 0) - localNow()) / 1000));
   return (
@@ -201,7 +209,11 @@ function Refused(): JSX.Element {
       <div class="state">
         <Brand size={44} />
         <h1>{problem.status === 401 ? "No access yet" : "No access"}</h1>
-        <p>{problem.detail}</p>
+        <p>
+          {problem.status === 401
+            ? "Open the one-time address that reprise dev or reprise serve prints in its terminal, or sign in with a token."
+            : problem.detail}
+        </p>
         {problem.status === 401 && (
           <p>
             <a class="link" href={href("/login")}>

@@ -41,7 +41,10 @@ export function startSite(): void {
     if (event.kind === "promise" || event.kind === "reset" || event.kind === "resumed") soon();
   });
   effect(() => {
-    if (live.value.state === "live" && site.peek() === undefined) void loadSite();
+    const { state, problem } = live.value;
+    // A server that asks for a token does answer: the page asks the person to sign in, and is not stale.
+    if (state === "stale" && problem?.status === 401) refusal.value = problem;
+    if (state === "live" && (site.peek() === undefined || refusal.peek() !== undefined)) void loadSite();
   });
   void loadSite();
 }
