@@ -100,6 +100,9 @@ test("an agent initializes, lists, reads and searches the documents; the end of 
     arguments: { query: "webhook signature retry-after" },
   });
   expect(found.result.content[0].text).toContain("reprise://docs/guides/webhooks.md");
+  // A decision has both words in its title; the guide says how to make one.
+  const links = await client.request("tools/call", { name: "search_docs", arguments: { query: "approval link" } });
+  expect(links.result.content[0].text).toMatch(/^reprise:\/\/docs\/(?!decisions)/);
 
   client.child.stdin.end();
   expect(await once(client.child, "exit")).toEqual([0, null]);
