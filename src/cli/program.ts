@@ -139,7 +139,9 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     const { fail } = await import("./output.ts");
     const json = args.includes("--json");
     const { path, command } = findCommand(program, args);
-    const help = `reprise ${path === "" ? "" : `${path} `}--help`;
+    // `dev` starts `dev-worker`, which has no help of its own.
+    const known = path === "dev-worker" ? "dev" : path;
+    const help = `reprise ${known === "" ? "" : `${known} `}--help`;
     if (!(error instanceof CommanderError)) return fail(error, json, { help });
     if (error.code === "commander.help") {
       command.outputHelp();

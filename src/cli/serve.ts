@@ -127,13 +127,23 @@ function serverSecret(options: ServeCommandOptions): Pick<ServerOptions, "secret
   return secret === "" ? { secretFile: secretFileOf(options) } : { secret };
 }
 
-async function announce(url: string, server: Server, site: Site | undefined, options: GlobalOptions): Promise<void> {
+async function announce(
+  url: string,
+  server: Server,
+  site: Site | undefined,
+  options: ServeCommandOptions,
+): Promise<void> {
   if (options.json) return printJson({ url, origin: site?.origin ?? null, vkey: site?.vkey ?? null });
   await print(`${paint("green", "serving")} ${url}`);
   if (site?.vkey !== undefined) await print(`${paint("dim", "vkey")}    ${site.vkey}`);
   // A service manager keeps the output in a log, and the address signs its reader in.
   if (process.stdout.isTTY) await print(`${paint("dim", "sign in")} ${server.signInAddress()}`);
-  else await print(`${paint("dim", "sign in")} with a token: reprise token create <name> --role <role>`);
+  else await print(`${paint("dim", "sign in")} with a token: ${tokenCommand(options)}`);
+}
+
+/** Makes a token in the file that this server reads. */
+function tokenCommand({ tokens }: ServeCommandOptions): string {
+  return `reprise token create <name> --role <role>${tokens === undefined ? "" : ` --file ${tokens}`}`;
 }
 
 /** Answers other sites only: a site without runs, such as an auditor, or one whose API is for this machine. */
@@ -166,7 +176,7 @@ function checkExposure(options: ServeCommandOptions): void {
   if (isLoopback(host) || existsSync(tokenFileOf(options))) return;
   throw new RepriseError(
     "USAGE",
-    `serve: other machines reach ${host}, and there are no tokens. Create one first: \`reprise token create <name> --role <role>\`.`,
+    `serve: other machines reach ${host}, and there are no tokens. Create one first: \`${tokenCommand(options)}\`.`,
   );
 }
 

@@ -89,6 +89,7 @@ test("dev names the line of a file that cannot be loaded, and tries again after 
   expect(code).toBe(143);
   expect(stderr).toMatch(/error USAGE: .*flows\.mjs cannot be loaded: Error: Cannot find module/);
   expect(stderr).toMatch(/error USAGE: .*flows\.mjs cannot be loaded: Error: at load \(missing\.mjs:1\)/);
+  expect(stderr).toContain("next: reprise dev --help");
 });
 
 test("the dashboard keeps its address while the worker restarts, and answers while the file cannot be loaded", async () => {

@@ -19,7 +19,8 @@ test("in a folder without federation it serves the API and the dashboard, and cr
   using folder = new TemporaryFolder();
   const home = folder.file("home");
   const store = ["--store", `sqlite:${folder.file("shop.db")}`, "--home", home];
-  const child = startCli(["serve", "--port", "0", "--code", DEFINITIONS, "--worker", ...store]);
+  const tokens = ["--tokens", folder.file("team.json")];
+  const child = startCli(["serve", "--port", "0", "--code", DEFINITIONS, "--worker", ...tokens, ...store]);
   const ended = finished(child);
   const [, address = ""] = await matchOutput(child, /serving (http:\S+)/);
   expect(await (await fetch(`${address}/openapi.json`)).json()).toMatchObject({ openapi: "3.1.0" });
@@ -35,6 +36,7 @@ test("in a folder without federation it serves the API and the dashboard, and cr
   const { code, stdout } = await ended;
   expect(code).toBe(0);
   expect(stdout).not.toMatch(/vkey|login#/);
+  expect(stdout).toMatch(/reprise token create <name> --role <role> --file \S*team\.json/);
   expect([existsSync(`${home}/federation.db`), existsSync(`${home}/key`)]).toEqual([false, false]);
 });
 
