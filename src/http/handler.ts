@@ -2,7 +2,7 @@
 //
 // handler.H1. A request passes, in this order: its route, `admit` of the route, the counts of its caller. Only then does the handler of
 //   the route run, and only there is a body read.
-// handler.H2. A request that waits or streams counts until its body has ended, not until its headers were sent.
+// handler.H2. A request that waits or streams counts until its body has ended or it is aborted, not until its headers were sent.
 // handler.H3. Every outcome is a response: an error is answered by `refuse` of the route, or of the handler where no route was found.
 // handler.H4. `close` aborts the signal of every request, and waits for those that run; a request that comes later is refused.
 
@@ -91,6 +91,9 @@ export class RequestHandler {
       const signal = AbortSignal.any([request.signal, this.#closing.signal]);
       response = await route.handle({ request, url, params, caller, signal, body, json });
       if (!waits || response.body === null || request.method === "HEAD") return response;
+      // A program that mounts the handler may drop the body of an aborted request without canceling it.
+      if (request.signal.aborted) leave();
+      request.signal.addEventListener("abort", leave, { once: true });
       return onceEnded(response, response.body, leave);
     } finally {
       if (!waits || response === undefined || response.body === null || request.method === "HEAD") leave();

@@ -120,6 +120,8 @@ async function whileValid(call: Call, act: Act): Promise<Response> {
   const { signal, end } = call.host.access.watch(call.caller);
   try {
     const response = await act({ ...call, signal: AbortSignal.any([call.signal, signal]) });
+    if (call.request.signal.aborted) end();
+    call.request.signal.addEventListener("abort", end, { once: true });
     return watchedResponse(response, signal, end);
   } catch (error) {
     end();

@@ -41,6 +41,16 @@ test("a stream counts until it ends, and one above the limit is refused with 503
   expect((await server.get("/v1/events")).status).toBe(200);
 });
 
+test("a stream of an aborted request does not count, also if its body is neither read nor canceled", async () => {
+  await using server = open({ waitsInAll: 1 });
+  for (let count = 0; count < 3; count += 1) {
+    const left = new AbortController();
+    const request = new Request(`${ORIGIN}/v1/events`, { signal: left.signal });
+    expect((await server.fetch(request)).status).toBe(200);
+    left.abort();
+  }
+});
+
 test("webhooks whose bodies never end use up neither the requests of links nor those of probes", async () => {
   await using server = open({ requests: 2 });
   const left = new AbortController();
