@@ -157,6 +157,24 @@ test("a queue that was paused before schema 4 has no time of its pause until it 
   await store.close();
 });
 
+test("a store of the schema before keyed answers keeps its rows, and takes keys beside a process of the version before", async () => {
+  const before = MIGRATIONS.findIndex((migration) => migration.includes("create table keyed_answers"));
+  const insert = "insert into queues (name, declared, limits, paused) values";
+  createOld(before, `${insert} ('mail', '{}', '{}', 1)`);
+  const old = new DatabaseSync(path);
+  const store = await openSqliteStore({ ...machine, path });
+  const asked = { request: "r", body: "b" };
+  expect(await store.reserveKey(asked, 60_000)).toEqual({ status: "reserved" });
+  old.exec(`${insert} ('old', '{}', '{}', 0)`);
+  old.close();
+  await store.recordAnswer(asked, 201, '"done"');
+  expect(await store.reserveKey(asked, 60_000)).toEqual({ status: "answered", code: 201, answer: '"done"' });
+  expect((await store.listQueues()).map(({ name }) => name)).toEqual(["default", "mail", "old"]);
+  expect((await store.info()).schemaVersion).toBe(SCHEMA_VERSION);
+  expect(await store.check()).toEqual([]);
+  await store.close();
+});
+
 test("a file that is not a database is refused and not changed", async () => {
   writeFileSync(path, "Dear diary, ".repeat(100));
   expect(await refusal()).toEqual({ code: "STORE_CORRUPT", untouched: true });

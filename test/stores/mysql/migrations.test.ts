@@ -4,9 +4,11 @@ import { expect, test } from "vitest";
 import type { Connection } from "mysql2/promise";
 import { lockName } from "../../../src/stores/mysql/migrate.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../../src/stores/mysql/schema.ts";
+import { openRemoteStore } from "../../../src/stores/remote/remote-store.ts";
 import { TABLES } from "../../../src/stores/rows/tables.ts";
 import { describeOn } from "../../servers/index.ts";
 import { queueRow } from "../rows.ts";
+import { REAL, takesKeys } from "../takes-keys.ts";
 import { createMysqlFixture } from "./fixture.ts";
 
 const STATEMENTS = MIGRATIONS.flat();
@@ -59,6 +61,20 @@ describeOn("mysql", "the schema on MariaDB", () => {
     const [found] = await connection.read([{ kind: "select", table: "queues", where: [], lock: "none" }]);
     expect(found).toEqual([queueRow("mail", { paused: 1 }), queueRow("old")]);
     await connection.close();
+  });
+
+  test("a store of the schema before keyed answers keeps its rows, and takes keys beside a process of the version before", async () => {
+    await using world = await createMysqlFixture();
+    const before = MIGRATIONS.findIndex((migration) => migration.some((sql) => sql.includes("reprise_keyed_answers")));
+    const insert = "insert into reprise_queues (name, declared, limits, paused) values";
+    await world.database.run(
+      ...MIGRATIONS.slice(0, before).flat(),
+      `insert into reprise_meta values ('application', 'reprise'), ('schema', '${before}')`,
+      `${insert} ('mail', '{}', '{}', 1)`,
+    );
+    const store = await openRemoteStore(world.backend, REAL);
+    await takesKeys(store, () => world.database.run(`${insert} ('old', '{}', '{}', 0)`));
+    await store.close();
   });
 
   test("a process that dies with the lock releases it for the next one", async () => {

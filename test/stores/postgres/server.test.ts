@@ -6,11 +6,13 @@ import { connect, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { RepriseError, type ErrorCode } from "../../../src/base/index.ts";
 import { ConnectionError, type Backend, type Connection } from "../../../src/stores/remote/backend.ts";
+import { openRemoteStore } from "../../../src/stores/remote/remote-store.ts";
 import { openPostgresBackend, type PostgresOptions } from "../../../src/stores/postgres/backend.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../../src/stores/postgres/schema.ts";
 import { runQuery } from "../../servers/run-query.ts";
 import { describeOn, freshDatabase, startServer } from "../../servers/index.ts";
 import { queueRow, runRow } from "../rows.ts";
+import { REAL, takesKeys } from "../takes-keys.ts";
 
 const open = (options: PostgresOptions): Promise<Backend> => openPostgresBackend(options);
 
@@ -71,6 +73,21 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     const [found] = await connection.read([{ kind: "select", table: "queues", where: [], lock: "none" }]);
     expect(found).toEqual([queueRow("mail", { paused: 1 }), queueRow("old")]);
     await connection.close();
+  });
+
+  test("a store of the schema before keyed answers keeps its rows, and takes keys beside a process of the version before", async () => {
+    await using database = await freshDatabase("postgres");
+    const before = MIGRATIONS.findIndex((migration) => migration.includes("create table keyed_answers"));
+    const insert = "insert into reprise.queues (name, declared, limits, paused) values";
+    await database.run(
+      "create schema reprise",
+      `set search_path to reprise; ${MIGRATIONS.slice(0, before).join("\n")}`,
+      `insert into reprise.meta values ('application', 'reprise'), ('schema', '${before}')`,
+      `${insert} ('mail', '{}', '{}', 1)`,
+    );
+    const store = await openRemoteStore(await open({ url: database.url }), REAL);
+    await takesKeys(store, () => database.run(`${insert} ('old', '{}', '{}', 0)`));
+    await store.close();
   });
 
   test("tables that a restore has not completed yet are not written to", async () => {
