@@ -46,7 +46,16 @@ function lineOf({ seq, type, command, at, execution, worker, startedAt, tookMs, 
       startedAt: startedAt === undefined ? null : isoOf(startedAt),
       tookMs,
     }),
-    data: JSON.parse(data) as unknown,
+    ...dataOf(data),
   };
   return `${JSON.stringify(fields)}\n`;
+}
+
+/** Damaged data is no JSON: its text is passed on for the repair of the store. */
+function dataOf(data: string): { readonly data: unknown } | { readonly damaged: string } {
+  try {
+    return { data: JSON.parse(data) as unknown };
+  } catch {
+    return { damaged: data };
+  }
 }

@@ -3,10 +3,10 @@
 // journal-page.P1. The sentence of an entry that ends a command names it, and the name is in the entry that requested it. So a page reads some
 //   entries before its first one; a command that was requested earlier than those has its number for a name.
 
-import { clip } from "../../base/index.ts";
+import { clip, RepriseError } from "../../base/index.ts";
 import type { JournalEntryBody } from "../../contract/index.ts";
 import { TimelineReader } from "../../explain/index.ts";
-import { journalEntryOf, type Entry, type RunRecord, type Store } from "../../kernel/index.ts";
+import { journalEntryOf, type Entry, type JournalEntry, type RunRecord, type Store } from "../../kernel/index.ts";
 import { readSharedAsWritten } from "../../workflow/index.ts";
 import { withoutPayload } from "./hidden-entry.ts";
 import { isoOf, shownPayload, type View } from "./view.ts";
@@ -96,7 +96,8 @@ function sharedLines(
 
 /** An entry with its sentence. */
 export function lineOf(reader: TimelineReader, entry: Entry, view: View): JournalEntryBody {
-  const decoded = journalEntryOf(entry);
+  const decoded = decodedEntry(entry);
+  if (decoded === undefined) return damagedLine(entry);
   const { tone, name, text } = reader.read(view.showsPayloads ? decoded : withoutPayload(decoded));
   const { seq, type, command, at, worker, execution, startedAt, tookMs } = decoded;
   return {
@@ -110,5 +111,25 @@ export function lineOf(reader: TimelineReader, entry: Entry, view: View): Journa
     ...(startedAt !== undefined && { startedAt: isoOf(startedAt) }),
     ...(tookMs !== undefined && { tookMs }),
     line: { tone, name, text: clip(view.redaction.text(text), MAX_TEXT) },
+  };
+}
+
+/** Undefined: its data is damaged. Operators read such a journal to find out what is. */
+function decodedEntry(entry: Entry): JournalEntry | undefined {
+  try {
+    return journalEntryOf(entry);
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === "BAD_PAYLOAD") return undefined;
+    throw error;
+  }
+}
+
+function damagedLine({ seq, type, command, at }: Entry): JournalEntryBody {
+  return {
+    seq,
+    type,
+    ...(command !== "" && { command }),
+    at: isoOf(at),
+    line: { tone: "bad", name: type, text: "The data of this entry is damaged. Run `reprise doctor`." },
   };
 }

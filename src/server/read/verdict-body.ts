@@ -23,11 +23,10 @@ const PAGE = 1_000;
 export async function verdictBody(
   store: Store,
   record: RunRecord,
-  replay: Replay | undefined,
+  { fault, replay }: { readonly fault: JournalFault | undefined; readonly replay: Replay | undefined },
   tookMs: number,
   view: View,
 ): Promise<VerdictBody> {
-  const fault = await findFault(store, record);
   const differences = replay === undefined ? [] : replay.status === "mismatch" ? [replay] : (replay.warnings ?? []);
   const [first] = differences;
   const at = fault?.seq ?? (first && (await seqOf(store, record, first)));
@@ -48,7 +47,8 @@ export async function verdictBody(
   };
 }
 
-async function findFault(store: Store, { run, head, chain }: RunRecord): Promise<JournalFault | undefined> {
+/** Where the journal and its chain of hashes disagree. */
+export async function findFault(store: Store, { run, head, chain }: RunRecord): Promise<JournalFault | undefined> {
   let place: ChainPlace | JournalFault = followChain([]);
   for (let seq = 0; seq < head;) {
     const page = await store.readJournal(run, seq, Math.min(PAGE, head - seq));

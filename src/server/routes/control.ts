@@ -7,11 +7,12 @@ import type { AnswerOf, BodyOf, controlOperations } from "../../contract/index.t
 import type { Run } from "../../engine/index.ts";
 import { jsonResponse } from "../../http/index.ts";
 import type { RunRecord } from "../../kernel/index.ts";
+import type { Replay } from "../../workflow/index.ts";
 import { checkNewId } from "../auth/scope.ts";
 import type { Call, HandlersOf } from "../host.ts";
 import { needsCode } from "../read/needs-code.ts";
 import { changedRun, getRecord, summaryOf } from "../read/run-summary.ts";
-import { verdictBody } from "../read/verdict-body.ts";
+import { findFault, verdictBody } from "../read/verdict-body.ts";
 import { accessOf, viewOf } from "../read/view.ts";
 import { payloadFromWire } from "../wire-payload.ts";
 
@@ -102,10 +103,17 @@ async function judge(
   const access = accessOf(host);
   if (!access.has(record)) throw needsCode(record, what);
   const began = host.clock.now();
-  const replay = await ask(access.handle(record), { generation: record.generation, signal }).catch((error: unknown) => {
-    // A damaged journal cannot be replayed; the check of its chain says where.
-    if (error instanceof RepriseError && error.code === "STORE_CORRUPT") return undefined;
-    throw error;
-  });
-  return verdictBody(host.store, record, replay, host.clock.now() - began, viewOf(call));
+  // A damaged journal is not replayed: its values are not those of the run, and some may not be readable. Where only a key is missing,
+  // the replay says so.
+  let fault = await findFault(host.store, record);
+  let replay: Replay | undefined;
+  try {
+    if (fault?.code !== undefined || fault === undefined)
+      replay = await ask(access.handle(record), { generation: record.generation, signal });
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== "STORE_CORRUPT") throw error;
+    // The chain is intact, and other rows of the run are not.
+    fault = { seq: record.head, problem: error.message };
+  }
+  return verdictBody(host.store, record, { fault, replay }, host.clock.now() - began, viewOf(call));
 }

@@ -40,7 +40,7 @@ export const siteHandlers: HandlersOf<typeof siteOperations> = {
       waiting,
       items: peers.map((peer) => {
         const records = origins.find((one) => one.origin === peer.origin)?.size;
-        return peerOf(peer, records, isForked.has(peer.origin), now);
+        return peerOf(peer, records, isForked.has(`origin:${peer.origin}`), now);
       }),
     };
   },
