@@ -1,7 +1,8 @@
 // Browser token: lets one page read one run, or one stream of it, or answer its promises, for an hour at most.
 //
 // browser-token.W1. The token is `rpb_` and a signed value: the server keeps nothing. It names its run, so it opens no other.
-// browser-token.W2. It allows no more than the caller that minted it, and ends with the token of that caller.
+// browser-token.W2. It allows no more than the caller that minted it, and ends with the token of that caller, or
+//   with its role.
 
 import { RepriseError } from "../../base/index.ts";
 import type { Caller } from "../host.ts";

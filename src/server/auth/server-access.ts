@@ -9,11 +9,12 @@
 //   the one-time address, so that other users of the machine see nothing.
 // server-access.A4. A request with a bearer token is judged by it alone; a cookie beside it is ignored, and an invalid token is refused even if
 //   the cookie is valid.
-// server-access.A5. What waits or streams is checked again every few seconds: it ends when its token is revoked, its session is signed out, or
-//   either expires.
+// server-access.A5. What waits or streams is checked again every few seconds: it ends when its token is revoked or allows something else,
+//   its session is signed out, or either expires.
 
+import { isDeepStrictEqual } from "node:util";
 import { RepriseError, type Clock, type Random, type Timers } from "../../base/index.ts";
-import type { Operation } from "../../contract/index.ts";
+import type { Operation, Role } from "../../contract/index.ts";
 import { bearerTokenOf, findByToken, isLoopback } from "../../http/index.ts";
 import type { Logger } from "../../kernel/index.ts";
 import type { Caller } from "../host.ts";
@@ -75,6 +76,8 @@ interface Credential {
   isValid(): boolean | Promise<boolean>;
 }
 
+/** Of a token that is gone. */
+const NO_ROLE = { role: "none" as Role };
 const RECHECK_MS = 2_000;
 /** The person at the machine, in the mode `open` and after a one-time address. */
 const LOCAL: Caller = { name: "local", role: "admin" };
@@ -154,7 +157,10 @@ export class ServerAccess {
     const { authenticate } = this.#options.auth ?? {};
     const own = await authenticate?.(request);
     if (own !== undefined)
-      return { caller: { ...own }, isValid: async () => (await authenticate?.(request))?.role === own.role };
+      return {
+        caller: { ...own },
+        isValid: async () => isDeepStrictEqual(rightsOf(await authenticate?.(request)), rightsOf(own)),
+      };
     const session = this.#sessions.find(request, this.isSecure(url));
     if (session !== undefined) return this.#ofSession(session);
     return this.#isOpen ? { caller: { ...LOCAL }, isValid: () => true } : undefined;
@@ -166,7 +172,8 @@ export class ServerAccess {
     const known = this.findToken(token);
     if (known !== undefined) {
       const { digest } = known;
-      return { caller: { ...known.caller }, digest, isValid: () => this.#isKnown(digest) };
+      const { caller } = known;
+      return { caller: { ...caller }, digest, isValid: () => isDeepStrictEqual(this.#find(digest)?.caller, caller) };
     }
     const peer = this.#options.peerOf?.(request);
     if (peer === undefined) throw this.#tokenRequired("The token is unknown, expired or revoked.");
@@ -182,7 +189,7 @@ export class ServerAccess {
     const isValid = (): boolean =>
       grant !== undefined &&
       grant.expiresAt > this.#ports.clock.now() &&
-      (grant.digest === undefined || this.#isKnown(grant.digest));
+      (grant.digest === undefined || hasRole(this.#find(grant.digest)?.caller ?? NO_ROLE, grant.role));
     if (grant === undefined || !isValid()) throw this.#tokenRequired("The browser token is unknown or expired.");
     const { name, role, run, stream } = grant;
     return { caller: { name, role, run, ...(stream !== undefined && { stream }) }, isValid };
@@ -190,9 +197,11 @@ export class ServerAccess {
 
   #ofSession(session: Session): Credential | undefined {
     const { name, role, digest } = session;
-    const isValid = (): boolean => this.#sessions.isValid(session) && (digest === undefined || this.#isKnown(digest));
+    const known = digest === undefined ? undefined : this.#find(digest);
+    const isValid = (): boolean =>
+      this.#sessions.isValid(session) &&
+      (digest === undefined || isDeepStrictEqual(this.#find(digest)?.caller ?? NO_ROLE, known?.caller));
     if (!isValid()) return undefined;
-    const known = digest === undefined ? undefined : this.#all().find((one) => one.digest === digest);
     if (known !== undefined) return { caller: { ...known.caller }, digest: known.digest, isValid };
     return role === undefined ? undefined : { caller: { name, role }, isValid };
   }
@@ -203,8 +212,8 @@ export class ServerAccess {
     return known !== undefined && known.expiresAt > this.#ports.clock.now() ? known : undefined;
   }
 
-  #isKnown(digest: string): boolean {
-    return this.#all().some((one) => one.digest === digest && one.expiresAt > this.#ports.clock.now());
+  #find(digest: string): KnownToken | undefined {
+    return this.#all().find((one) => one.digest === digest && one.expiresAt > this.#ports.clock.now());
   }
 
   #all(): readonly KnownToken[] {
@@ -310,6 +319,11 @@ export class ServerAccess {
 
 function hasCallers({ tokens, tokenFile, authenticate }: AuthOptions): boolean {
   return (tokens !== undefined && tokens.length > 0) || tokenFile !== undefined || authenticate !== undefined;
+}
+
+/** What user code may add to a caller, such as a time, is no right. */
+function rightsOf({ role, definitions, tags, queues, run, stream }: Partial<Caller> = {}): readonly unknown[] {
+  return [role, definitions, tags, queues, run, stream];
 }
 
 /** bearer-token.B2 */
