@@ -194,7 +194,7 @@ export const ERROR_CATALOGUE = {
   USAGE: {
     family: "usage",
     summary: "Invalid call. The message says what to change.",
-    next: "Change the call as the message says; for a command, `reprise <command> --help`.",
+    next: "Change the call as the message says. `reprise <command> --help` lists the options of a command, `GET /openapi.json` the requests of a server.",
   },
 
   // usage of the HTTP server

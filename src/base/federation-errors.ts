@@ -35,8 +35,8 @@ export const FEDERATION_ERRORS = {
   LIMIT_EXCEEDED: {
     family: "federation",
     summary:
-      "A file, a record or a batch of another site is larger than this site takes, or this one is larger than the other site takes.",
-    next: "Compare the limits of both sites. Raise the limit that the message names if you trust the other site.",
+      "A request, a file, a record or a batch is larger, takes longer or comes more often than this server or the other site allows.",
+    next: "Send less, or repeat it later. Raise the limit that the message names if you trust the sender.",
   },
   LINK_INVALID: {
     family: "federation",

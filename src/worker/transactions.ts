@@ -40,7 +40,8 @@ export class Transactions {
     const { command, name } = request;
     const step = `${run.record.run} ${command}`;
     const span = run.journal.begin("run", name, { command, attempt: attempt + 1 });
-    const fields = operationFields(request, attempt, this.#host.operations.now(), span);
+    const startedAt = this.#host.operations.now();
+    const fields = operationFields(request, attempt, startedAt, span);
     const { execution } = fields;
     if (isObserved())
       emit({ event: "attempt.started", run: run.record.id, step: command, name, attempt: attempt + 1, execution });
@@ -49,6 +50,13 @@ export class Transactions {
       this.#refused.delete(step);
       return;
     }
+    const ended = (outcome: "completed" | "failed"): void => {
+      if (!isObserved()) return;
+      const { id, definition } = run.record;
+      const tookMs = Math.max(0, this.#host.operations.now() - startedAt);
+      const what = { run: id, definition, step: command, name, kind: "operation", attempt: attempt + 1 } as const;
+      emit({ event: "attempt.ended", ...what, outcome, tookMs });
+    };
     let write: TurnWrite | undefined;
     try {
       const outcome = await this.#host.store.transact(
@@ -62,6 +70,7 @@ export class Transactions {
           const result = entryData.encodeNamed(`The result of transaction ${name}`, value, run.execution.limits);
           const data = { result: result === undefined ? undefined : decode(result) };
           span?.finish();
+          ended("completed");
           const text = entryData.operationCompletedData(fields, result);
           run.endOperation(request, "OperationCompleted", text, data, fields);
           write = run.takeWrite();
@@ -72,6 +81,7 @@ export class Transactions {
       if (outcome.status !== "threw") return this.#host.committed(run, write!, outcome);
       if (write === undefined) {
         span?.finish({ error: outcome.error });
+        ended("failed");
         return failOperation(this.#host.operations, run, request, fields, outcome.error);
       }
       if (!(outcome.error instanceof CommitNotRepeatableError)) this.#refused.set(step, outcome.error);

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { createEngine, flow, promise, queue, task, typed, workflow } from "reprise";
 import { createMetrics, createServer } from "reprise/server";
+import { sqlite } from "reprise/sqlite";
 import { Counter } from "../../src/server/metrics/metric-family.ts";
 import { ask, ROLE_TOKENS, tokenFor } from "./auth-fixture.ts";
 import { parseOpenMetrics, type Family } from "./openmetrics.ts";
@@ -156,4 +157,25 @@ test("/scale says how much work a queue has and how many workers it needs", asyn
   expect(await read("/scale?queue=mail&per=10")).toMatchObject({ paused: true, desired: 0, workers: 1, slots: 256 });
   expect(await read("/scale?queue=none")).toMatchObject({ code: "QUEUE_NOT_FOUND" });
   expect(await read("/scale?per=0")).toMatchObject({ code: "BAD_FORMAT" });
+});
+
+test("transactions of ctx.tx count as attempts, with their time", async () => {
+  const ledger = workflow("ledger", async (ctx) => {
+    await ctx.tx("create", sqlite, (db) => db.exec("create table bookings (amount integer)"));
+    await ctx.tx("refuse", sqlite, () => {
+      throw new Error("no");
+    });
+  });
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [ledger], logger: false });
+  await using server = createServer(engine);
+  await expect((await engine.start(ledger)).result()).rejects.toThrow("no");
+  const families = parseOpenMetrics(await (await ask(server, "/metrics")).text());
+  for (const [name, outcome] of [
+    ["create", "completed"],
+    ["refuse", "failed"],
+  ] as const) {
+    expect(valueOf(families, "reprise_attempts_total", { definition: "ledger", name, outcome })).toBe(1);
+    const step = { definition: "ledger", name, kind: "operation" };
+    expect(valueOf(families, "reprise_step_duration_seconds_count", step)).toBe(1);
+  }
 });
