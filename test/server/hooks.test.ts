@@ -98,9 +98,9 @@ test("a webhook starts a run whose id is that of the webhook, so a repeated deli
   expect(await github(body, "github-next")).toBe("200 done");
   // The same delivery with another body is not a second run either.
   expect(await github(JSON.stringify({ ref: "other" }))).toBe("200 repeated");
-  expect(await engine.get(deploy, "github-delivery-1").result()).toBe("main");
+  expect(await engine.get(deploy, "github:delivery-1").result()).toBe("main");
   expect(await github(body, "github-secret", "delivery-2", "ping")).toBe("200 ignored");
-  await expect(engine.get(deploy, "github-delivery-2").info()).rejects.toThrow("no run");
+  await expect(engine.get(deploy, "github:delivery-2").info()).rejects.toThrow("no run");
 });
 
 test("a webhook with a wrong signature is refused with 401 before anything reads it", async () => {
@@ -147,7 +147,7 @@ test("an own check gets the bytes, and any id becomes the id of a run", async ()
   expect(await send("own", "not json", { "x-own": "no" })).toBe("401 WEBHOOK_REFUSED");
   expect(await send("own", "not json", { "x-own": "yes" })).toBe("200 done");
   expect(await send("own", "not json", { "x-own": "yes" })).toBe("200 done");
-  const runs = await Array.fromAsync(engine.list({ definition: "deploy", idContains: "own-" }));
+  const runs = await Array.fromAsync(engine.list({ definition: "deploy", idContains: "own:" }));
   expect(runs.map(({ id }) => id.length)).toEqual([68]);
 });
 

@@ -18,7 +18,8 @@ interface AnyRun {
 const MAX_ID = 150;
 
 export async function actOnHook(client: Client, hook: string, id: string, action: HookAction): Promise<HookOutcome> {
-  const dedupId = `${hook}-${id.length <= MAX_ID && /^[\x21-\x7e]+$/.test(id) ? id : sha256Hex(id)}`;
+  // Names of hooks have no colon, so the ids of two hooks differ.
+  const dedupId = `${hook}:${id.length <= MAX_ID && /^[\x21-\x7e]+$/.test(id) ? id : sha256Hex(id)}`;
   if ("start" in action) return start(client, action, dedupId);
   const run = runOf(client, action.definition, action.run);
   if ("signal" in action) return outcomeOf(() => run.signal(action.signal, action.value, { dedupId }));

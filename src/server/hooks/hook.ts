@@ -98,8 +98,11 @@ export function checkHooks(hooks: Readonly<Record<string, Hook>> | undefined): R
 function checkHook(name: string, hook: Hook): CheckedHook {
   const what = `hooks.${name}`;
   checkName(name, "hooks: name");
-  if (name === RESERVED || name.includes("/"))
-    throw new RepriseError("BAD_OPTIONS", `${what}: the name is one segment of a path, and not "${RESERVED}".`);
+  if (name === RESERVED || /[/:]/.test(name))
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: the name is one segment of a path, without a colon, and not "${RESERVED}".`,
+    );
   if (typeof hook !== "object" || hook === null)
     throw new RepriseError("BAD_OPTIONS", `${what}: expected an object with scheme, secret and then.`);
   checkOptionNames(hook, OPTIONS, what);
