@@ -25,6 +25,8 @@ const WITHOUT_CHECKS: Readonly<Record<string, string>> = {
 const BULK = "bulkRuns";
 
 const EXAMPLES = 30;
+/** More than the longest `wait` that a request may ask for, 60 s. */
+const TIMEOUT_SECONDS = 90;
 /** As long as a real one. */
 const TOKEN = `rp_00000000_${"t".repeat(43)}`;
 
@@ -65,7 +67,7 @@ async function oneRound({ tally, chance }: World): Promise<void> {
     `${url}/openapi.json`,
     ...["--max-examples", String(EXAMPLES), "--seed", String(chance.below(1_000_000)), "--checks", "all"],
     ...["--header", `Authorization: Bearer ${TOKEN}`, "--header", "x-reprise: 1"],
-    ...["--request-timeout", "30", "--suppress-health-check", "all", "--continue-on-failure"],
+    ...["--request-timeout", String(TIMEOUT_SECONDS), "--suppress-health-check", "all", "--continue-on-failure"],
   ];
   const without = Object.keys(WITHOUT_CHECKS).join(",");
   const excluded = [BULK, ...Object.keys(EXCLUDED)].flatMap((id) => ["--exclude-operation-id", id]);
