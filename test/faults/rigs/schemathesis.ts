@@ -67,7 +67,15 @@ async function oneRound({ tally, chance }: World): Promise<void> {
     `${url}/openapi.json`,
     ...["--max-examples", String(EXAMPLES), "--seed", String(chance.below(1_000_000)), "--checks", "all"],
     ...["--header", `Authorization: Bearer ${TOKEN}`, "--header", "x-reprise: 1"],
-    ...["--request-timeout", String(TIMEOUT_SECONDS), "--suppress-health-check", "all", "--continue-on-failure"],
+    ...[
+      "--request-timeout",
+      String(TIMEOUT_SECONDS),
+      "--max-response-time",
+      String(TIMEOUT_SECONDS),
+      "--suppress-health-check",
+      "all",
+      "--continue-on-failure",
+    ],
   ];
   const without = Object.keys(WITHOUT_CHECKS).join(",");
   const excluded = [BULK, ...Object.keys(EXCLUDED)].flatMap((id) => ["--exclude-operation-id", id]);
