@@ -70,7 +70,7 @@ export default defineConfig({
   test: {
     exclude: ["**/node_modules/**", "dist/**"],
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 3,
     isolate: false,
     sequence: { sequencer: LongestFirst },
     execArgv: conditions.map((condition) => `--conditions=${condition}`),
