@@ -53,17 +53,7 @@ test("the package is at most 2.4 MB packed and 7.5 MB unpacked: with its depende
   expect(bytes).toBeLessThanOrEqual(7_500_000);
 });
 
-const DOORS = [
-  "",
-  "/testing",
-  "/sqlite",
-  "/postgres",
-  "/mysql",
-  "/checkpoints",
-  "/describe",
-  "/server",
-  "/opentelemetry",
-];
+const DOORS = ["", "/testing", "/sqlite", "/postgres", "/mysql", "/checkpoints", "/describe", "/server"];
 const TOO_OLD = /^NODE_TOO_OLD: reprise needs Node 24\.15 or newer; this is \d+\.\d+\.\d+\.\n$/;
 const openDoor = (door: string): string =>
   `import("reprise${door}").then(() => console.log("opened"), (error) => console.log(error.code + ": " + error.message));`;
