@@ -21,20 +21,24 @@ const file = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 /** Tests written for SQLite that also run on every other store (test/cross-store). */
 const CROSS_STORE = [
   "test/engine/{void-commits,deferred-starts,branches,cancelling,children,child-messages,deadlines}.test.ts",
-  "test/engine/{early-messages,generations,leases,outbox,pausing,queues,attempt-retries,run-retry,schedules}.test.ts",
-  "test/engine/{keyed-promises,memo,open-promises,settling-promises,migrating}.test.ts",
+  "test/engine/{early-messages,evaluate,fork-cuts,fork-models,generations,leases,outbox,pausing,queues,attempt-retries,run-retry,schedules}.test.ts",
+  "test/engine/{budgets,keyed-promises,memo,open-promises,settling-promises,migrating}.test.ts",
   "test/engine/{signals,stopped-runs,streams,task-cancel,terminating,updates,waiting,stream-resets,retention}.test.ts",
   "test/flow/{acceptance,blocked-flows,control,flows,forks,fork-spreads,migrating,retry,verify,keys}.test.ts",
   "test/graph/{commits,composition,joins,nodes,recorded-io,replay,retry,time-travel}.test.ts",
   "test/receipts/claims.test.ts",
+  "test/ai/{budgets,crashes}.test.ts",
+  "test/{a2a/a2a,server/mcp-tasks}.test.ts",
 ];
 
 /** The subset that runs on real servers, which are slow: one file for each way in which time, order and crashes matter. */
 const ON_SERVERS = [
-  "test/engine/{early-messages,signals,stopped-runs,task-cancel,waiting,stream-resets,settling-promises,memo,forks}.test.ts",
+  "test/engine/{budgets,early-messages,evaluate,signals,stopped-runs,task-cancel,waiting,stream-resets,settling-promises,memo,forks}.test.ts",
   "test/flow/{acceptance,retry,keys,forks,fork-spreads,migrating}.test.ts",
   "test/graph/{commits,recorded-io}.test.ts",
   "test/receipts/claims.test.ts",
+  "test/ai/crashes.test.ts",
+  "test/{a2a/a2a,server/mcp-tasks}.test.ts",
 ];
 
 /** The slowest files run first: a slow file at the end would leave the other processors idle. */
@@ -74,12 +78,12 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: LongestFirst },
     execArgv: conditions.map((condition) => `--conditions=${condition}`),
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // The first lets tests request shared database servers; it starts none itself.
     globalSetup: ["test/servers/shared-servers.ts", "test/compiled.ts", "test/web/built.ts"],
     // Polled values come from another process; on a busy machine that takes seconds.
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 } },
     projects: [
       { extends: true, test: { name: "sqlite", include: EVERYTHING, exclude: [...BY_HAND, ...EXCLUDED] } },
       ...crossStore,

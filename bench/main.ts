@@ -6,6 +6,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
+import { agentWorkload } from "./agent.ts";
 import { backlogWorkload } from "./backlog.ts";
 import { isFederated } from "./federated.ts";
 import { fanoutWorkload } from "./fanout.ts";
@@ -48,6 +49,7 @@ const WORKLOADS: readonly Workload[] = [
   receiptsWorkload,
   fedWorkload,
   httpWorkload,
+  agentWorkload,
 ];
 
 const { values, positionals } = parseArgs({

@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { providePostgres, provideServers } from "./servers.mjs";
+import { pruneTypes } from "./prune-types.mjs";
 import { binOf, pinnedNode, root, setUp } from "./set-up.mjs";
 import { isWebBuilt, markWebBuilt } from "./web.mjs";
 
@@ -25,6 +26,9 @@ const SLOW = [
   "test/servers/**",
   "test/stores/mysql/**",
   "test/stores/postgres/**",
+  "test/stores/contents.test.ts",
+  "test/stores/outside-contents.test.ts",
+  "test/engine/large-payloads.test.ts",
   "test/stores/failover.test.ts",
   "test/stores/tls.test.ts",
   "test/stores/remote.test.ts",
@@ -95,6 +99,39 @@ const SLOW = [
   "test/stores/mutants.test.ts",
   "test/stores/sqlite-files.test.ts",
   "test/types/graphs-editor.test.ts",
+  "test/federation/sync/forks.test.ts",
+  "test/federation/sync/archive.test.ts",
+  "test/federation/sync/interruption.test.ts",
+  "test/federation/sync/keys.test.ts",
+  "test/federation/sync/hostile-carrier.test.ts",
+  "test/opentelemetry/kill.test.ts",
+  "test/engine/stuck-tests.test.ts",
+  "test/server/webhooks.test.ts",
+  "test/a2a/a2a.test.ts",
+  "test/server/mcp.test.ts",
+  "test/server/mcp-tasks.test.ts",
+  "test/engine/aborting.test.ts",
+  "test/server/events.test.ts",
+  "test/engine/two-copies.test.ts",
+  "test/server/auth-wire.test.ts",
+  "test/flow/interruptions.test.ts",
+  "test/federation/api/federation.test.ts",
+  "test/server/federated.test.ts",
+  "test/federation/carriers/directory.test.ts",
+  "test/engine/task-cancel.test.ts",
+  "test/federation/carriers/http.test.ts",
+  "test/stores/checkpoint-order.test.ts",
+  "test/server/random-requests.test.ts",
+  "test/federation/carriers/mutants.test.ts",
+  "test/stores/remote-failures.test.ts",
+  "test/stores/mirror.test.ts",
+  "test/langgraph/prune-threads.test.ts",
+  "test/ai/crashes.test.ts",
+  "test/engine/failure-log.test.ts",
+  "test/graph/limits.test.ts",
+  "test/stores/expire.test.ts",
+  "test/federation/tlog-reader.test.ts",
+  "test/federation/carriers/equal-bytes.test.ts",
 ];
 
 // Each command is a list of stages: a name, and the arguments for Node. A stage without arguments is a function.
@@ -115,6 +152,7 @@ const commands = {
   build: () => [
     ["clean", () => rmSync(join(root, "dist"), { recursive: true, force: true })],
     ["emit", [binOf("typescript", "tsc"), "-p", "tsconfig.build.json"]],
+    ["types", pruneTypes],
     ["executable", () => makeExecutable(join(root, "dist/cli/main.js"))],
     ...commands.web(),
   ],

@@ -92,9 +92,9 @@ function nameOf(node: Node | undefined): string | undefined {
   return object === undefined || node.property?.name === undefined ? undefined : `${object}.${node.property.name}`;
 }
 
-/** Functions that run once and whose result is recorded: they need not be deterministic. */
+/** Functions that need not be deterministic: their results are recorded, or the engine makes their values deterministic. */
 function isStepCall(name: string | undefined): boolean {
-  return name === "task" || name?.endsWith(".run") === true || name?.endsWith(".tx") === true;
+  return name === "task" || [".run", ".tx", ".deterministic"].some((method) => name?.endsWith(method) === true);
 }
 
 function parentOf(node: Node): Node | undefined {

@@ -140,6 +140,11 @@ export const ERROR_CATALOGUE = {
     summary: "A value is larger than the payload limit (8 MiB, or `limits.payload`).",
     next: "Store the data elsewhere (a file, an object store) and record a reference, or split it over several steps.",
   },
+  PRICE_UNKNOWN: {
+    family: "usage",
+    summary: "A model without a price was called in a run whose budget has a cap in dollars.",
+    next: "Add the price to `prices` of `durable(ctx, …)`, in US dollars per million tokens, and `reprise retry <id>`.",
+  },
   PROMISE_ALREADY_RESOLVED: {
     family: "usage",
     summary: "The promise already has another value; the run keeps the first one.",
@@ -241,10 +246,20 @@ export const ERROR_CATALOGUE = {
   },
 
   // store: the operator of the database must act
+  PAYLOAD_DAMAGED: {
+    family: "store",
+    summary: "A part of a payload, stored apart from its row, was changed: its digest is another one.",
+    next: "Restore the store, the folder or the bucket from a backup; `reprise doctor` lists the runs that need it.",
+  },
   PAYLOAD_KEY_MISSING: {
     family: "store",
     summary: "A payload is encrypted with a key, or written with a codec, that this process does not have.",
     next: "Add the key to `keys` of `aesGcm()` in every process (on the command line, `--codec <file>`), then `reprise resume <id>` for blocked runs.",
+  },
+  PAYLOAD_MISSING: {
+    family: "store",
+    summary: "A part of a payload, stored apart from its row, is not where it should be.",
+    next: "Restore the store, the folder or the bucket from a backup; `reprise doctor` lists the runs that need it.",
   },
   PAYLOAD_UNREADABLE: {
     family: "store",
@@ -347,6 +362,17 @@ export const ERROR_CATALOGUE = {
     summary:
       "The engine paused a graph's run: items of a step waited longer than `backpressureTimeout` for a free slot.",
     next: "Find out what the running nodes wait for (`reprise show <id>`), or raise `maxConcurrentNodes` or `queueDepth`; then `reprise resume <id>`.",
+  },
+  BUDGET_ESTIMATE: {
+    family: "outcome",
+    summary:
+      "An answer cost more than its call had reserved. All of it is spent, so the run may have passed its budget.",
+    next: "Make `cost.reserve` an upper bound: the largest cost that the call can have.",
+  },
+  BUDGET_REACHED: {
+    family: "outcome",
+    summary: "A call was not made, because what it would reserve does not fit into the budget of its run.",
+    next: "Raise the budget, `reprise raise <id> --usd 2`, and `reprise retry <id>`; or let the call cost less.",
   },
   CANCELLED: {
     family: "outcome",

@@ -42,7 +42,7 @@ export {
   textOf,
   UNSAFE_CHARACTERS,
 } from "./plain-text.ts";
-export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
+export { drawBytes, drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { needlesOf, REDACTED, redactData, redactText, secretKeys, type Needles } from "./redact.ts";
 export { RetryLaterError } from "./retry-later-error.ts";
 export { passwordHint, withoutPassword } from "./store-password.ts";

@@ -24,6 +24,16 @@ export function drawInt(seed: bigint, path: string, index: number, max: number):
   return Math.floor(drawUnit(seed, path, index) * max);
 }
 
+/** Bytes of any number, in a domain of their own. */
+export function drawBytes(seed: bigint, path: string, index: number, count: number): Uint8Array {
+  const bytes = new Uint8Array(count);
+  for (let part = 0; part * 32 < count; part += 1) {
+    const drawn = Buffer.from(digestOf("reprise/bytes/v1", seed, path, index, part), "hex");
+    bytes.set(drawn.subarray(0, Math.min(32, count - part * 32)), part * 32);
+  }
+  return bytes;
+}
+
 /** In the layout of a version 4 UUID. A separate domain makes it independent of the unit draw of the same index. */
 export function drawUuid(seed: bigint, path: string, index: number): string {
   const hex = digestOf("reprise/uuid/v1", seed, path, index);

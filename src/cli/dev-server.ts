@@ -2,7 +2,8 @@
 //
 // dev-server.V1. The parent listens and passes each connection to the worker that is ready. So the port stays the same over restarts, and
 //   the worker answers with the code that it executes.
-// dev-server.V2. While a worker starts, connections wait. If its file cannot be loaded, the parent answers them itself, and says so.
+// dev-server.V2. While a worker starts, connections wait. If none starts soon, because its file cannot be loaded or a signal killed it
+//   repeatedly, the parent answers them itself, and says so. It closes them when a worker is ready, so that clients connect to that one.
 
 import type { ChildProcess } from "node:child_process";
 import {
@@ -25,7 +26,9 @@ export class DevServer {
   readonly #file: string;
   readonly #waiting: Socket[] = [];
   #child: ChildProcess | undefined;
+  /** Why no worker takes connections; of the worker that has not exited yet, `#loadFailure`. */
   #failure: string | undefined;
+  #loadFailure: string | undefined;
   #isAnnounced = false;
   #own: Promise<{ accept(socket: Socket): void; close(): Promise<void> }> | undefined;
 
@@ -70,12 +73,15 @@ export class DevServer {
 
   /** What a worker says about itself. */
   onMessage(child: ChildProcess, { ready, failed }: DevMessage): void {
-    if (failed !== undefined) this.#failure = failed;
+    if (failed !== undefined) this.#loadFailure = failed;
     if (ready !== true) return;
     this.#failure = undefined;
     this.#child = child;
     this.#isAnnounced = true;
     this.#flush();
+    const own = this.#own;
+    this.#own = undefined;
+    void own?.then((server) => server.close()).catch(() => undefined);
   }
 
   /** The worker drains, or has ended: it gets no further connections. */
@@ -83,10 +89,11 @@ export class DevServer {
     this.#child = undefined;
   }
 
-  /** No worker starts before the next change (dev-server.V2). */
-  async onEnded(code: string): Promise<void> {
+  /** No worker starts soon (dev-server.V2). */
+  async onEnded(reason: string): Promise<void> {
     this.release();
-    this.#failure ??= `The worker ended (${code}); the terminal of \`reprise dev\` says why.`;
+    this.#failure = this.#loadFailure ?? reason;
+    this.#loadFailure = undefined;
     const own = await this.#openOwn();
     this.#flush();
     if (this.#isAnnounced || own === undefined) return;
@@ -95,7 +102,8 @@ export class DevServer {
 
   #route(socket: Socket): void {
     if (this.#child?.connected === true) this.#child.send(CONNECTION, socket, () => undefined);
-    else if (this.#failure !== undefined) void this.#openOwn().then((own) => own?.accept(socket));
+    else if (this.#failure !== undefined)
+      void this.#openOwn().then((own) => (this.#failure === undefined ? this.#route(socket) : own?.accept(socket)));
     else {
       socket.on("error", () => undefined);
       this.#waiting.push(socket);

@@ -78,7 +78,7 @@ async function serveConnections(
   const port = Number(process.env[PORT_VARIABLE] ?? Number.NaN);
   if (Number.isNaN(port)) return undefined;
   const { createServer } = await import("../server/index.ts");
-  const server = createServer(engine, { ...devAccess(options), logger: log, logs });
+  const server = createServer(engine, { ...devAccess(options), logger: logs.logger(log), logs });
   const sockets = (accept: (socket: Socket) => void): void =>
     void process.on("message", (message, handle) => {
       if (message === CONNECTION && handle instanceof Socket) accept(handle);

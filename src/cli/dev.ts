@@ -1,13 +1,14 @@
 // reprise dev: runs a worker in a child process and restarts it when a file it has loaded changes.
 //
 // dev.D1. One child at a time: the old child has drained before the new one starts, so they never hold the same run.
-// dev.D2. A child that cannot load its file, or dies, is restarted after the next change, not earlier.
+// dev.D2. A child that cannot load its file, or exits, is restarted after the next change, not earlier. One that a signal killed, such as
+//   by the system for its memory, is restarted without a change: at once, and after a growing delay if that happens again.
 // dev.D3. The dashboard has one address over all restarts (dev-server.V1).
 
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, statSync, watch, type FSWatcher } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { RepriseError, systemTimers } from "../base/index.ts";
+import { backoffMs, formatMs, RepriseError, systemClock, systemTimers } from "../base/index.ts";
 import { DevServer } from "./dev-server.ts";
 import { ANNOUNCE_VARIABLE, DRAIN, PORT_VARIABLE, type DevMessage } from "./dev-protocol.ts";
 import { shownUrl } from "../stores/index.ts";
@@ -20,6 +21,9 @@ import { refuseMemoryStore } from "./worker.ts";
 
 /** Editors write a file in several steps. */
 const SETTLE_MS = 80;
+/** A worker that a signal kills later than this after its start is restarted at once. */
+const STABLE_MS = 60_000;
+const RESTARTS = { maxAttempts: Infinity, baseDelay: "1 s", maxDelay: "30 s" } as const;
 
 export interface DevOptions extends GlobalOptions {
   /** Default: 7420, or any free one if that is taken. */
@@ -43,8 +47,13 @@ export async function dev(file: string, options: DevOptions): Promise<number> {
   let exited: Promise<void> = Promise.resolve();
   let stopping = false;
   let restarting: Promise<void> | undefined;
+  let startedAt = systemClock.now();
+  /** How many workers in a row were killed soon after their start. */
+  let kills = 0;
+  let cancelStart: (() => void) | undefined;
 
   const start = (): void => {
+    startedAt = systemClock.now();
     const started = fork(process.argv[1] ?? "", args, { env: { ...globalEnv(options), ...serverEnv(server) } });
     child = started;
     started.on("message", (message: DevMessage) => {
@@ -56,12 +65,25 @@ export async function dev(file: string, options: DevOptions): Promise<number> {
         if (child === started) child = undefined;
         // dev.D2
         if (!stopping && restarting === undefined) {
-          void server?.onEnded(String(signal ?? code));
-          log.event("dev.ended", `worker exited (${signal ?? code}); waiting for a file change`, { code, signal });
+          if (signal === null) onExited(code);
+          else onKilled(signal);
         }
         resolveExited();
       });
     });
+  };
+  const onExited = (code: number | null): void => {
+    void server?.onEnded(`The worker ended (${code}); the terminal of \`reprise dev\` says why.`);
+    log.event("dev.ended", `worker exited (${code}); waiting for a file change`, { code });
+  };
+  const onKilled = (signal: NodeJS.Signals): void => {
+    kills = systemClock.now() - startedAt < STABLE_MS ? kills + 1 : 1;
+    const delayMs = kills === 1 ? 0 : backoffMs(RESTARTS, kills - 2, 0);
+    const next = delayMs === 0 ? "restarting it" : `restarting it in ${formatMs(delayMs)}`;
+    if (delayMs === 0) server?.release();
+    else void server?.onEnded(`${signal} killed the worker repeatedly. \`reprise dev\` restarts it after a delay.`);
+    log.event("dev.killed", `${paint("yellow", "worker was killed")} (${signal}); ${next}`, { signal, delayMs });
+    cancelStart = systemTimers.set(delayMs, start);
   };
   const drain = async (): Promise<void> => {
     if (child?.connected === true) child.send(DRAIN);
@@ -70,6 +92,8 @@ export async function dev(file: string, options: DevOptions): Promise<number> {
   const restart = async (changed: string): Promise<void> => {
     log.event("dev.changed", `${paint("cyan", "changed")} ${plain(changed)}`, { file: changed });
     server?.release();
+    cancelStart?.();
+    kills = 0;
     // dev.D1
     await drain();
     restarting = undefined;
@@ -84,6 +108,7 @@ export async function dev(file: string, options: DevOptions): Promise<number> {
     announce: () => log.event("dev.stopping", STOPPING, {}),
     cleanUp: async () => {
       stopping = true;
+      cancelStart?.();
       server?.release();
       await drain();
       await server?.close();

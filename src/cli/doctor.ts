@@ -40,6 +40,12 @@ export async function doctor(options: GlobalOptions): Promise<number> {
   });
 }
 
+/** What `doctor --json` prints. */
+export async function doctorReport(store: Store): Promise<object> {
+  const { info, findings, problems } = await describe(store);
+  return doctorJson(info, findings, [...problems, ...(await store.check(() => undefined))], store.now());
+}
+
 interface Described {
   readonly info: StoreInfo | undefined;
   readonly findings: Findings | undefined;

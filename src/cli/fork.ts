@@ -19,8 +19,11 @@ export interface ForkCommandOptions extends GlobalOptions {
   readonly step?: number;
   readonly label?: string;
   readonly at?: string;
+  readonly node?: string;
+  readonly call?: string;
   readonly answer?: readonly string[];
   readonly effects?: "live" | "recorded";
+  readonly model?: readonly string[];
   readonly generation?: number;
   readonly patch?: string;
   readonly patchFile?: string;
@@ -30,21 +33,28 @@ export interface ForkCommandOptions extends GlobalOptions {
 }
 
 export async function fork(id: string, options: ForkCommandOptions): Promise<number> {
-  const { step, label, effects, generation, file } = options;
+  const { step, label, node, effects, generation, file } = options;
+  const call = options.call === undefined ? undefined : callOf(options.call);
   const at = options.at === undefined ? undefined : commandOf(options.at);
   const answers = await readAnswers(options.answer);
+  const models = readModels(options.model);
   const patch = await readInput(options.patch, options.patchFile, "patch");
   return withStore(options.store, async (store) => {
     const { definition, version, kind } = await getRun(store, id);
-    const isPlaced = answers !== undefined && step === undefined && label === undefined;
+    const isNamed = node !== undefined || call !== undefined;
+    const isPlaced = isNamed || (answers !== undefined && step === undefined && label === undefined);
     if (kind === "graph" && !isPlaced && (step === undefined) === (label === undefined))
       throw new CommandError(
         "USAGE",
-        "fork of a graph needs either --step or --label.",
+        "fork of a graph needs either --step or --label, or --node or --call.",
         `reprise checkpoints ${shellWord(id)}`,
       );
     if (kind === "workflow" && at === undefined && !isPlaced)
-      throw new CommandError("USAGE", "fork of a workflow needs --at or --answer.", `reprise journal ${shellWord(id)}`);
+      throw new CommandError(
+        "USAGE",
+        "fork of a workflow needs --at, --call or --answer.",
+        `reprise journal ${shellWord(id)}`,
+      );
     if (kind === "flow" && file === undefined)
       throw new CommandError(
         "USAGE",
@@ -59,8 +69,11 @@ export async function fork(id: string, options: ForkCommandOptions): Promise<num
         ...(step !== undefined && { step }),
         ...(label !== undefined && { label }),
         ...(at !== undefined && { at }),
+        ...(node !== undefined && { node }),
+        ...(call !== undefined && { call }),
         ...(answers !== undefined && { answers }),
         ...(effects !== undefined && { effects }),
+        ...(models !== undefined && { models }),
         ...(generation !== undefined && { generation }),
         ...(patch !== undefined && { patch }),
         ...(options.id !== undefined && { id: options.id }),
@@ -78,6 +91,7 @@ export async function fork(id: string, options: ForkCommandOptions): Promise<num
           at: at ?? null,
           answers: Object.keys(answers ?? {}),
           effects: effects ?? "live",
+          models: models ?? {},
           status,
           checked,
         });
@@ -97,14 +111,25 @@ export async function fork(id: string, options: ForkCommandOptions): Promise<num
   });
 }
 
-function placeText({ step, label, at }: ForkCommandOptions, answers: Readonly<Record<string, unknown>> = {}): string {
+function placeText(
+  { step, label, at, node, call }: ForkCommandOptions,
+  answers: Readonly<Record<string, unknown>> = {},
+): string {
+  if (node !== undefined) return `node ${plain(node)}`;
+  if (call !== undefined) return `call ${plain(call)}`;
   if (step !== undefined) return `step ${step}`;
   if (label !== undefined) return `the step labeled ${plain(label)}`;
   return plain(at === undefined ? Object.keys(answers).join(", ") : commandOf(at));
 }
 
+/** `think` or `think:2`, the second call with that name. */
+export function callOf(text: string): { name: string; nth?: number } {
+  const [, name, nth] = /^([^]+):(\d+)$/.exec(text) ?? [];
+  return name === undefined ? { name: text } : { name, nth: Number(nth) };
+}
+
 /** `Task(3)={"paid":false}`; undefined: none. */
-async function readAnswers(given: readonly string[] | undefined): Promise<Record<string, unknown> | undefined> {
+export async function readAnswers(given: readonly string[] | undefined): Promise<Record<string, unknown> | undefined> {
   if (given === undefined) return undefined;
   const answers: Record<string, unknown> = {};
   for (const one of given) {
@@ -117,6 +142,21 @@ async function readAnswers(given: readonly string[] | undefined): Promise<Record
     answers[commandOf(command.trim())] = await readInput(json, undefined, "answer");
   }
   return answers;
+}
+
+/** `fast=strong`; undefined: none. */
+export function readModels(given: readonly string[] | undefined): Record<string, string> | undefined {
+  if (given === undefined) return undefined;
+  return Object.fromEntries(
+    given.map((one) => {
+      const [, name, model] = /^([^=]+)=([^]+)$/.exec(one) ?? [];
+      if (name !== undefined && model !== undefined) return [name.trim(), model.trim()];
+      throw new RepriseError(
+        "USAGE",
+        `--model expects a name in the code and the model to call instead, such as fast=strong, got ${plain(one)}.`,
+      );
+    }),
+  );
 }
 
 /**

@@ -14,8 +14,12 @@ export interface GlobalOptions {
 }
 
 /** The options as arguments for a child process. The store URL can contain a password, so `globalEnv` passes it. */
-export function globalArguments({ json, codec }: GlobalOptions): string[] {
-  return [...(json ? ["--json"] : []), ...(codec === undefined ? [] : ["--codec", codec])];
+export function globalArguments({ json, codec, home }: GlobalOptions): string[] {
+  return [
+    ...(json ? ["--json"] : []),
+    ...(codec === undefined ? [] : ["--codec", codec]),
+    ...(home === undefined ? [] : ["--home", home]),
+  ];
 }
 
 /** Other users of the machine can read the arguments of a process, but not its environment. */

@@ -37,7 +37,7 @@ export async function importBundles(files: readonly string[], options: ImportOpt
 }
 
 /** The origin that the first statement names; empty: it names none. It only decides where to look: the check comes later. */
-async function originOf(bundle: OpenedBundle): Promise<string> {
+export async function originOf(bundle: OpenedBundle): Promise<string> {
   for await (const { value } of readBundle(bundle)) {
     if (value.line !== "envelope") continue;
     try {
@@ -82,7 +82,7 @@ async function putBundle(
   return put;
 }
 
-async function* copies(bundle: OpenedBundle, origin: string, options: ImportOptions): AsyncGenerator<CopiedRun> {
+export async function* copies(bundle: OpenedBundle, origin: string, options: ImportOptions): AsyncGenerator<CopiedRun> {
   let noted = false;
   const keys = admittedKeys(options);
   for await (const checked of checkBundle(bundle, keys)) {

@@ -5,29 +5,47 @@ import { showValue } from "./text.ts";
 import { nameOf } from "./verify-report.ts";
 import type { VerifiedRun } from "./verify-stored-run.ts";
 
+/** A run, and why it is a failure. */
+export interface JunitCase {
+  readonly name: string;
+  readonly classname: string;
+  readonly failure?: { readonly type: string; readonly message: string; readonly detail: string } | undefined;
+}
+
 /** The text of the file. A run that is not verified is a failure that names its first difference. */
 export function junitText(verified: readonly VerifiedRun[]): string {
-  const failed = verified.filter(({ verdict }) => verdict.status !== "verified").length;
-  const counts = `tests="${verified.length}" failures="${failed}" errors="0" skipped="0"`;
+  return junitSuite(
+    "reprise verify",
+    verified.map((run) => {
+      const { verdict, definition: classname } = run;
+      if (verdict.status === "verified") return { name: nameOf(run), classname };
+      const { status: type, message } = verdict;
+      return { name: nameOf(run), classname, failure: { type, message, detail: detailOf(verdict) } };
+    }),
+  );
+}
+
+export function junitSuite(name: string, cases: readonly JunitCase[]): string {
+  const failed = cases.filter(({ failure }) => failure !== undefined).length;
+  const counts = `tests="${cases.length}" failures="${failed}" errors="0" skipped="0"`;
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites ${counts}>`,
-    `  <testsuite name="reprise verify" ${counts}>`,
-    ...verified.flatMap(caseLines),
+    `  <testsuite name="${escaped(name)}" ${counts}>`,
+    ...cases.flatMap(caseLines),
     "  </testsuite>",
     "</testsuites>",
     "",
   ].join("\n");
 }
 
-function caseLines(run: VerifiedRun): readonly string[] {
-  const { verdict, definition } = run;
-  const open = `    <testcase name="${escaped(nameOf(run))}" classname="${escaped(definition)}"`;
-  if (verdict.status === "verified") return [`${open}/>`];
-  const { status, message } = verdict;
+function caseLines({ name, classname, failure }: JunitCase): readonly string[] {
+  const open = `    <testcase name="${escaped(name)}" classname="${escaped(classname)}"`;
+  if (failure === undefined) return [`${open}/>`];
+  const { type, message, detail } = failure;
   return [
     `${open}>`,
-    `      <failure type="${status}" message="${escaped(message)}">${escaped(detailOf(verdict))}</failure>`,
+    `      <failure type="${escaped(type)}" message="${escaped(message)}">${escaped(detail)}</failure>`,
     "    </testcase>",
   ];
 }

@@ -5,7 +5,7 @@ import { relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { RepriseError } from "../base/index.ts";
 import type { ServerOptions } from "../server/index.ts";
-import type { EngineOptions } from "../engine/index.ts";
+import type { EngineOptions, Evaluation } from "../engine/index.ts";
 import { flowBody, isFlow } from "../flow/index.ts";
 import { isGraph } from "../graph/index.ts";
 import { isTask, type AnyTask, type Definition } from "../kernel/index.ts";
@@ -27,6 +27,14 @@ export async function loadDefinitions(file: string): Promise<Loaded> {
     foreign
       ? `The workflows in ${path} were created by another copy of the reprise package. Run the reprise command that is installed with the file: npx reprise.`
       : `${path} exports no workflow, graph, flow or task. Export at least one.`,
+  );
+}
+
+/** What a module exports for `reprise eval`: evaluations, by the name of the export. */
+export async function loadEvaluations(file: string): Promise<ReadonlyMap<string, Evaluation>> {
+  const { isEvaluation } = await import("../engine/index.ts");
+  return new Map(
+    Object.entries(await load(resolve(file))).flatMap(([name, value]) => (isEvaluation(value) ? [[name, value]] : [])),
   );
 }
 
@@ -52,12 +60,13 @@ export async function loadEngineOptions(
   };
 }
 
-/** What a module can export for a server: `hooks`, the webhooks that it takes; and what its client writes. */
+/** What a module can export for a server: `hooks`, the webhooks that it takes, `extensions`; and what its client writes. */
 export async function loadServerOptions(
   file: string,
-): Promise<Pick<ServerOptions, "hooks"> & Pick<EngineOptions<Definition>, "webhooks">> {
-  const { hooks, webhooks } = await load(resolve(file));
+): Promise<Pick<ServerOptions, "extensions" | "hooks"> & Pick<EngineOptions<Definition>, "webhooks">> {
+  const { extensions, hooks, webhooks } = await load(resolve(file));
   return {
+    ...(Array.isArray(extensions) && { extensions: extensions as NonNullable<ServerOptions["extensions"]> }),
     ...(typeof hooks === "object" && hooks !== null && { hooks: hooks as NonNullable<ServerOptions["hooks"]> }),
     ...(Array.isArray(webhooks) && { webhooks: webhooks as NonNullable<EngineOptions<Definition>["webhooks"]> }),
   };

@@ -7,7 +7,7 @@ import { plain } from "./text.ts";
 
 /** A complete command that opens a store. `reprise backup` without its file only names the command. */
 const STORE_COMMAND =
-  /^reprise (?:(?:doctor|list|migrate|promises|rekey|top)\b|(?:backup|cancel|checkpoints|debug|delete|dev|diff|fork|journal|pause|prune|query|queue|reject|replay|resolve|restore|resume|retry|run|schedule|show|signal|stream|terminate|update|verify|worker) \S)/;
+  /^reprise (?:(?:doctor|list|migrate|promises|rekey|top)\b|(?:backup|budget|cancel|checkpoints|debug|decline|delete|dev|diff|fork|journal|pause|prune|query|queue|raise|reject|replay|resolve|restore|resume|retry|run|schedule|show|signal|stream|terminate|update|verify|worker) \S)/;
 
 /** Adds `--store` to the commands of a text: those between backticks or, without backticks, the one at the end. */
 export function withStoreOption(text: string): string {

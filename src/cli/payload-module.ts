@@ -34,8 +34,13 @@ export async function usePayloadModule(file: string): Promise<void> {
 }
 
 /** Options for `createEngine` and `createClient`. */
-export function payloadOptions(): { codec?: PayloadCodec; redact?: false | RedactOptions } {
-  return { ...(codec && { codec }), ...(redact !== undefined && { redact }) };
+export function payloadOptions(): { codec?: PayloadCodec; contents?: string; redact?: false | RedactOptions } {
+  const { REPRISE_CONTENTS: contents } = process.env;
+  return {
+    ...(codec && { codec }),
+    ...(contents !== undefined && contents !== "" && { contents }),
+    ...(redact !== undefined && { redact }),
+  };
 }
 
 export function payloadCodec(): PayloadCodec | undefined {

@@ -35,10 +35,11 @@ export async function promises(options: PromisesOptions): Promise<number> {
   });
 }
 
-function promiseJson({ runId, definition, name, key, show, createdAt, deadline }: OpenPromiseInfo): object {
+function promiseJson({ runId, definition, kind, name, key, show, createdAt, deadline }: OpenPromiseInfo): object {
   return {
     runId,
     definition,
+    kind,
     name,
     key: key ?? null,
     show: jsonOf(show),
@@ -67,7 +68,8 @@ function limitText(ms: number): string {
     : `timed out ${formatMs(-ms)} ago; a worker has not processed that yet`;
 }
 
-function resolveCommand({ runId, name, key }: OpenPromiseInfo): string {
+function resolveCommand({ runId, kind, name, key }: OpenPromiseInfo): string {
+  if (kind === "budget") return `reprise raise ${shellWord(runId)} --usd <amount>`;
   const withKey = key === undefined ? "" : ` --key ${shellWord(key)}`;
   return `reprise resolve ${shellWord(runId)} ${shellWord(name)} '<value as JSON>'${withKey}`;
 }

@@ -181,7 +181,12 @@ async function newestIds(store: Store, { last = DEFAULT_LAST, definition }: Pull
   return [...ids].toReversed();
 }
 
-async function familyOf(store: Store, id: string, withChildren: boolean, seen: Set<string>): Promise<CopiedRun[]> {
+export async function familyOf(
+  store: Store,
+  id: string,
+  withChildren: boolean,
+  seen: Set<string>,
+): Promise<CopiedRun[]> {
   if (seen.has(id)) return [];
   seen.add(id);
   const newest = await store.findRun(id);

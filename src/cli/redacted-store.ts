@@ -68,6 +68,8 @@ function redactedRow<R extends { readonly data: string }>(row: R): R {
 }
 
 function redactedText(text: string): string {
+  // A request of a budget has no entry.
+  if (text === "") return text;
   const value = decode(text);
   const clean = redacted(value);
   return clean === value ? text : encode(clean);

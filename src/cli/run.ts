@@ -3,6 +3,7 @@
 import { formatMs, RepriseError, type Duration } from "../base/index.ts";
 import { storeOf } from "../stores/index.ts";
 import { createClient, createEngine, type StartOptions } from "../engine/index.ts";
+import { parseBudget } from "./budget.ts";
 import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
@@ -23,6 +24,7 @@ export interface RunOptions extends GlobalOptions {
   readonly priority?: number;
   readonly delay?: Duration;
   readonly deadline?: Duration;
+  readonly budget?: string;
   readonly detach?: boolean;
 }
 
@@ -88,13 +90,14 @@ async function detach(definitions: Loaded, name: string, input: unknown, options
   return EXIT.ok;
 }
 
-function startOptionsOf({ id, tag, priority, delay, deadline }: RunOptions): StartOptions {
+function startOptionsOf({ id, tag, priority, delay, deadline, budget }: RunOptions): StartOptions {
   return {
     ...(id !== undefined && { id }),
     ...(tag && { tags: tag }),
     ...(priority !== undefined && { priority }),
     ...(delay !== undefined && { delay }),
     ...(deadline !== undefined && { deadline }),
+    ...(budget !== undefined && { budget: parseBudget(budget) }),
   };
 }
 

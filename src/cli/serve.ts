@@ -99,13 +99,14 @@ async function serveAll(
 ): Promise<number> {
   const { port, host, expose = false, insecure = false, origin, dashboard } = options;
   const peers = await site?.openRoutes();
-  const { hooks } = options.code === undefined ? {} : await loadServerOptions(options.code);
+  const { hooks, extensions } = options.code === undefined ? {} : await loadServerOptions(options.code);
   const server = createServer(client, {
     auth: { tokenFile: tokenFileOf(options), local: "session" },
     ...serverSecret(options),
     ...(hooks && { hooks }),
+    ...(extensions && { extensions }),
     dashboard,
-    logger: logLines(options.json),
+    logger: logs.logger(logLines(options.json)),
     logs,
     ...(origin !== undefined && { origin }),
     ...(site && { federation: site }),

@@ -17,6 +17,8 @@ import { notedInputChanges, originIn } from "../workflow/index.ts";
 import { leasesJson, readRunLeases, type RunLeases } from "./run-leases.ts";
 import { shellWord } from "./next-command.ts";
 import { getRun } from "./open-store.ts";
+import type { Budget } from "../engine/index.ts";
+import { budgetJson, budgetLines, readBudget } from "./budget.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { explain, stepsOf, type Step, type WaitReason } from "../explain/index.ts";
@@ -64,7 +66,8 @@ async function showWorkflow(store: Store, record: RunRecord, options: ShowOption
   const leases = await readRunLeases(store, record);
   const attempts = await store.readAttempts(record.run);
   const forked = originIn(entries[0]);
-  const details = { runError, waitsFor, leases, attempts, forked };
+  const budget = await readBudget(store, record);
+  const details = { runError, waitsFor, leases, attempts, forked, budget };
   if (options.json) await printJson(showJson(record, entries, steps, details));
   else await printRun(record, entries, details, store.now());
   return EXIT.ok;
@@ -86,6 +89,7 @@ interface RunDetails {
   readonly attempts?: readonly AttemptRecord[];
   /** fork.F5 */
   readonly forked?: CommandForkOrigin | undefined;
+  readonly budget?: Budget | undefined;
   readonly graph?: object | undefined;
   readonly flow?: object | undefined;
 }
@@ -94,7 +98,7 @@ export function showJson(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
-  { runError, waitsFor = [], leases, attempts = [], forked, graph, flow }: RunDetails,
+  { runError, waitsFor = [], leases, attempts = [], forked, budget, graph, flow }: RunDetails,
 ): object {
   const payload = (entry: Entry | undefined, field: string): unknown =>
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
@@ -110,6 +114,7 @@ export function showJson(
     steps: steps.map(stepJson),
     attempts: attemptsJson(entries, attempts),
     waitsFor: waitsFor.map(reasonJson),
+    budget: budget === undefined ? null : budgetJson(budget),
     ...leasesJson(leases),
     ...(forked && { forked: forkedJson(forked) }),
     graph: graph ?? null,
@@ -147,10 +152,11 @@ function stepJson(step: Step): object {
 async function printRun(
   record: RunRecord,
   entries: readonly Entry[],
-  { runError, waitsFor = [], attempts = [] }: RunDetails,
+  { runError, waitsFor = [], attempts = [], budget }: RunDetails,
   now: number,
 ): Promise<void> {
   for (const line of headLines(record, now)) await print(line);
+  for (const line of budget === undefined ? [] : budgetLines(budget, now).slice(0, 2)) await print(line);
   for (const line of inputChangeLines(notedInputChanges(entries))) await print(line);
   await print("");
   const lines = renderTimeline(entries.map(journalEntryOf), { width: lineWidth(), paint, attempts });

@@ -5,6 +5,7 @@ export * from "./approval-answer.ts";
 export { checkJson, checkQuery, type JsonIssue } from "./check-json.ts";
 export * from "./change.ts";
 export * from "./definition.ts";
+export * from "./evaluation.ts";
 export * from "./history.ts";
 export * from "./json-schema.ts";
 export * from "./operation.ts";

@@ -53,6 +53,8 @@ export interface OperationSpec<Q, B, R> {
   readonly secret?: true;
   /** It may wait or stream for longer than the time limit of a request. */
   readonly waits?: true;
+  /** It carries requests for other operations, each of which is checked and audited by itself. */
+  readonly relays?: true;
   /** A request and its answer that are true on a real server; tests send it. */
   readonly example: OperationExample<Q, B, R>;
 }

@@ -81,8 +81,12 @@ export const holdingWorker = object({
 export const openPromise = object({
   run: text(),
   definition: text(),
+  kind: oneOf(
+    ["promise", "budget"],
+    "`budget`: a call waits for the budget of its run. `show` says what it would reserve; raise the budget, or decline.",
+  ),
   name: text(),
-  key: optional(text()),
+  key: optional(text({ description: "Of a budget: the command that waits." })),
   show: optional(json("What the code shows to the person who decides.")),
   createdAt: time(),
   deadline: optional(time()),
@@ -109,6 +113,27 @@ export const settledPromise = object({
 });
 export type SettledPromiseBody = Static<typeof settledPromise>;
 
+export const cost = object({
+  usd: optional(number({ minimum: 0, description: "US dollars." })),
+  tokens: optional(integer({ minimum: 0 })),
+  calls: optional(integer({ minimum: 0 })),
+});
+export type CostBody = Static<typeof cost>;
+
+/** The budget that a run pays from. */
+export const budget = object({
+  owner: text({ description: "The run that it belongs to; its children share it." }),
+  onReached: oneOf(["ask", "fail"]),
+  cap: cost,
+  spent: cost,
+  reserved: cost,
+  lost: cost,
+  waiting: list(object({ run: text(), command: text(), reserve: cost, since: time() }), {
+    description: "The calls that wait for it, oldest first; at most 100.",
+  }),
+});
+export type BudgetBody = Static<typeof budget>;
+
 /** Everything about one run but its journal. */
 export const runDetail = object({
   id: text(),
@@ -132,6 +157,7 @@ export const runDetail = object({
   worker: optional(holdingWorker),
   waitsFor: list(waitReason),
   openPromises: list(openPromise),
+  budget: optional(budget),
   attempts: object({ failed: integer(), lost: integer(), returned: integer() }),
   runtimes: list(record(json())),
   streams: list(text(), {
@@ -182,6 +208,7 @@ export type RunAttemptBody = Static<typeof runAttempt>;
 
 /** A line of a log, kept in the memory of the process that serves. */
 export const logLine = object({
+  cursor: text({ description: "For `after`: the lines behind this one." }),
   at: time(),
   level: oneOf(["debug", "info", "warn", "error"]),
   message: text(),

@@ -4,6 +4,7 @@ import type { Duration, PayloadCodec } from "../base/index.ts";
 import type {
   AnyTask,
   Args,
+  BudgetOptions,
   Definition,
   DefinitionKind,
   InputOf,
@@ -24,6 +25,7 @@ import type { ForeignMemos, OutboxHandler } from "../worker/index.ts";
 import type { Webhook } from "./webhook-options.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import type { WaitOptions } from "./abort.ts";
+import type { EvaluateOptions, EvaluationReport } from "./evaluation.ts";
 import type { Limits } from "./limits.ts";
 import type { Run, RunInfo } from "./run-api.ts";
 import type { ScheduleHandle, ScheduleInfo, ScheduleInput, ScheduleOptions } from "./schedule-api.ts";
@@ -41,6 +43,8 @@ export interface StartOptions extends WaitOptions {
   priority?: number;
   /** After this time the run is canceled and fails with DEADLINE_EXCEEDED. Default: the definition's deadline. */
   deadline?: Duration;
+  /** What the run and its children may cost. Default: the definition's budget. */
+  budget?: BudgetOptions;
   /** Creates the run now and starts it after this time. */
   delay?: Duration;
   /** While a live run of this definition has the same key, `start` returns that run and starts nothing. */
@@ -152,8 +156,11 @@ export interface OpenPromiseInfo {
   readonly runId: string;
   /** The name of the run's definition. */
   readonly definition: string;
+  /** `budget`: a call waits until the budget of its run is raised; `run.raise` and `run.declineBudget` answer it. */
+  readonly kind: "promise" | "budget";
   /** The name of its port. */
   readonly name: string;
+  /** Of a budget: the command that waits. */
   readonly key?: string;
   /** What the code shows to the person who decides. */
   readonly show?: unknown;
@@ -309,6 +316,27 @@ export interface Client<Defs extends Definition = Definition> extends AsyncDispo
  * ```
  */
 export interface Engine<Defs extends Definition = Definition> extends Client<Defs> {
+  /**
+   * Forks recorded runs, by default with the answers that they recorded, and compares each fork with its run: with changed code, other
+   * models or other answers. The same `id` again continues an evaluation. The store keeps the report.
+   *
+   * @example
+   * ```ts
+   * import { createEngine, workflow } from "reprise";
+   * const answer = workflow("answer", async (ctx, question: string) => ctx.run("think", { question }, () => `about ${question}`));
+   * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [answer] });
+   * await (await engine.start(answer, "tea", { tags: ["prod"] })).result();
+   * const { scores } = await engine.evaluate(answer, {
+   *   runs: { tag: "prod", limit: 200 },
+   *   score: { same: (was, is) => Number(was.output === is.output) },
+   * });
+   * console.log(scores["same"]?.mean);
+   * ```
+   */
+  evaluate<W extends Defs | Defs["name"]>(
+    what: W,
+    options: EvaluateOptions<Picked<Defs, NoInfer<W>>>,
+  ): Promise<EvaluationReport<Picked<Defs, W>>>;
   /** Starts no new work, waits at most `grace` (default 30 seconds) for work in progress, and releases the rest. */
   drain(options?: CloseOptions): Promise<void>;
 }
@@ -349,6 +377,11 @@ export interface ClientOptions<Defs> {
   limits?: Limits;
   /** Encodes payloads before they are stored, such as `aesGcm({ keys, current })`; default: they are stored as they are. */
   codec?: PayloadCodec;
+  /**
+   * Where payloads from 64 KB on are stored: `"file:./contents"`, or `"s3://bucket/prefix?region=eu-central-1"`. The store remembers it,
+   * so other processes need not name it. Default: where the store says, or in the store itself.
+   */
+  contents?: string;
   /** Names and values to redact in log lines and errors, in addition to the usual names; `false` redacts nothing. */
   redact?: false | RedactOptions;
   /**

@@ -428,7 +428,7 @@ export class ClientCore implements Client {
   }
 }
 
-function nameOf(what: unknown, call: string): string {
+export function nameOf(what: unknown, call: string): string {
   if (typeof what === "string") return what;
   if (typeof what === "object" && what !== null && "name" in what && typeof what.name === "string") return what.name;
   throw new RepriseError("UNKNOWN_DEFINITION", `Expected a definition or its name, got ${typeof what}. Call ${call}.`);

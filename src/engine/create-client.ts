@@ -24,11 +24,11 @@ import { checkWebhooks } from "./webhook-options.ts";
 export async function createClient<const Defs extends Definition | AnyTask>(
   options: ClientOptions<Defs>,
 ): Promise<Client<DefinitionsIn<Defs>>> {
-  const { source, durability, codec, parts, signal } = checkClientOptions(options, "createClient");
+  const { source, durability, codec, contents, parts, signal } = checkClientOptions(options, "createClient");
   const webhooks = checkWebhooks(options.webhooks);
   const { timers, random, registry, polls, telemetry } = parts;
   const open = async (): Promise<ClientCore> => {
-    const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
+    const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec, contents });
     store.announce(webhooks);
     const client = new ClientCore(
       { ...parts, store, kind: "client" },

@@ -51,7 +51,7 @@ export function loadEngineCore(): Promise<{ readonly EngineCore: typeof EngineCo
 export async function createEngine<const Defs extends Definition | AnyTask>(
   options: EngineOptions<Defs>,
 ): Promise<Engine<DefinitionsIn<Defs>>> {
-  const { source, durability, codec, parts, signal } = checkClientOptions(options, "createEngine", [
+  const { source, durability, codec, contents, parts, signal } = checkClientOptions(options, "createEngine", [
     "memos",
     "outbox",
     "retention",
@@ -77,7 +77,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   const { timers, random } = parts;
   const open = async (): Promise<EngineCore> => {
     const { EngineCore: Core } = await loadEngineCore();
-    const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
+    const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec, contents });
     store.announce(workerParts.webhooks);
     const engine = new Core({ ...parts, ...workerParts, store });
     try {

@@ -20,7 +20,7 @@ import {
   type Telemetry,
 } from "../kernel/index.ts";
 import { Registry } from "../process/index.ts";
-import { storeOf } from "../stores/index.ts";
+import { placeAddress, storeOf } from "../stores/index.ts";
 import type { ForeignMemos, OutboxHandler } from "../worker/index.ts";
 import type { Determinism, GuardMode } from "../workflow/index.ts";
 import type { ClientOptions } from "./api.ts";
@@ -35,6 +35,7 @@ export const DEFAULT_LEASE_MS = 10_000;
 const CLIENT_OPTIONS = [
   "code",
   "codec",
+  "contents",
   "definitions",
   "durability",
   "guard",
@@ -56,6 +57,7 @@ export function checkClientOptions(options: ClientOptions<unknown>, what: string
   const source = storeOf(options.store);
   const durability = checkDurability(options.durability ?? "full");
   const codec = checkCodec(options.codec);
+  const contents = options.contents === undefined ? undefined : placeAddress(options.contents);
   const parts = {
     timers: systemTimers,
     random: systemRandom,
@@ -69,7 +71,7 @@ export function checkClientOptions(options: ClientOptions<unknown>, what: string
     polls: true,
     telemetry: checkTelemetry(options.telemetry),
   } as const;
-  return { source, durability, codec, parts, signal: checkSignal(options.signal, what) };
+  return { source, durability, codec, contents, parts, signal: checkSignal(options.signal, what) };
 }
 
 export function checkTelemetry(telemetry: unknown): Telemetry | undefined {

@@ -1,12 +1,13 @@
 // Engine: a client with a worker, which executes the runs of its definitions.
 
 import { checkOptionNames, toMs } from "../base/index.ts";
-import type { Registry } from "../process/index.ts";
-import type { Store, RetentionMs } from "../kernel/index.ts";
+import { versionOf, type Registry } from "../process/index.ts";
+import type { Definition, Store, RetentionMs } from "../kernel/index.ts";
 import { Worker, type WorkerOptions, RetentionRunner } from "../worker/index.ts";
 import { checkSignal } from "./abort.ts";
 import type { CloseOptions, Engine } from "./api.ts";
-import { ClientCore, type ClientParts } from "./client-core.ts";
+import type { EvaluateOptions } from "./evaluation.ts";
+import { ClientCore, nameOf, type ClientParts } from "./client-core.ts";
 import { workerPortOf, type WorkerEvents } from "./worker-port.ts";
 
 /** Everything an engine is made of; `createEngine` and the test kit fill it in. */
@@ -45,6 +46,8 @@ export class EngineCore extends ClientCore implements Engine {
   override async begin(): Promise<void> {
     await super.begin();
     if (!this.#parts.works) return;
+    // Of a copy, nothing is deleted.
+    if (this.#parts.isCopy === true) return;
     await this.#warnOfUnknownVersions();
     this.#retention.start();
   }
@@ -62,6 +65,13 @@ export class EngineCore extends ClientCore implements Engine {
       );
     }
   }
+
+  evaluate: Engine["evaluate"] = async (what: Definition | string, options: EvaluateOptions): Promise<any> => {
+    const { registry, store, random } = this.#parts;
+    const body = registry.getWorkflow(nameOf(what, "evaluate(definition, { runs })"), versionOf(what));
+    const { evaluate } = await import("./evaluate.ts");
+    return evaluate({ client: this, store, newId: () => random.id() }, body, options);
+  };
 
   async drain(options: CloseOptions = {}): Promise<void> {
     checkOptionNames(options, ["grace", "signal"], "drain");

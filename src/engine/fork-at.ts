@@ -4,12 +4,30 @@
 
 import { inspect } from "node:util";
 import { checkOptionNames, encode, RepriseError, type Duration } from "../base/index.ts";
-import { isOfType, type CommandForkOrigin, type Entry, type ForkEffects, type RunRecord } from "../kernel/index.ts";
+import {
+  decodeData,
+  isOfType,
+  type BudgetOptions,
+  type CommandForkOrigin,
+  type Entry,
+  type ForkEffects,
+  type RunRecord,
+  type RunStartedData,
+} from "../kernel/index.ts";
 import { newRun } from "../process/index.ts";
-import { entryData, findForkPlace, indexJournal, readChainAt, readHistory, seedAfter } from "../workflow/index.ts";
+import {
+  commandsNamed,
+  entryData,
+  findForkPlace,
+  indexJournal,
+  readChainAt,
+  readHistory,
+  seedAfter,
+} from "../workflow/index.ts";
 import type { WaitOptions } from "./abort.ts";
 import { checkAnswers } from "./fork-answers.ts";
-import { checkForkChanges, checkForkVersion, getMade } from "./fork-outcome.ts";
+import { checkForkChanges, checkForkVersion, getMade, INPUT, mergeModels } from "./fork-outcome.ts";
+import { checkCall, commandOfCall, type ForkCall } from "./fork-call.ts";
 import { checkForkStart, forkParts } from "./fork-start.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 
@@ -27,10 +45,12 @@ import type { RunHandleHost } from "./run-handle.ts";
  */
 export interface ForkAtOptions extends WaitOptions {
   /**
-   * The command that is answered again, such as `Task(3)`; its answer and everything after it belong to the fork. Default: the
-   * first of `answers`.
+   * The command that is answered again, such as `Task(3)`, or the node of a flow; its answer and everything after it belong to the
+   * fork. `"input"`: the fork shares the input only. Default: the first of `answers`.
    */
   at?: string;
+  /** The same by the name that the code gave the call: `{ name: "think", nth: 2 }` is the second call of think. Of a workflow. */
+  call?: ForkCall;
   /** Values that replace recorded answers, by command; they are given when the code of the fork requests the commands. */
   answers?: Readonly<Record<string, unknown>>;
   /**
@@ -38,6 +58,8 @@ export interface ForkAtOptions extends WaitOptions {
    * recorded for the same command, name and input, and one without stops the fork with EFFECT_NOT_RECORDED.
    */
   effects?: ForkEffects;
+  /** Models that the fork replaces, by their name in the code, which sees them in `ctx.models`: `{ fast: "strong" }`. */
+  models?: Readonly<Record<string, string>>;
   /** The generation to fork; default: the latest. */
   generation?: number;
   /** The id of the fork; default: a random one. */
@@ -46,11 +68,27 @@ export interface ForkAtOptions extends WaitOptions {
   priority?: number;
   /** Counted from now; default: the deadline of the origin. */
   deadline?: Duration;
+  /** What the fork and its children may cost, apart from its origin. Default: the budget that the origin started with. */
+  budget?: BudgetOptions;
   /** The version of the definition; default: the version of the origin. */
   version?: number;
 }
 
-const OPTIONS = ["answers", "at", "deadline", "effects", "generation", "id", "priority", "signal", "tags", "version"];
+const OPTIONS = [
+  "answers",
+  "at",
+  "budget",
+  "call",
+  "deadline",
+  "effects",
+  "generation",
+  "id",
+  "models",
+  "priority",
+  "signal",
+  "tags",
+  "version",
+];
 
 export function checkForkAt(given: unknown): ForkAtOptions {
   if (typeof given !== "object" || given === null || Array.isArray(given))
@@ -59,6 +97,11 @@ export function checkForkAt(given: unknown): ForkAtOptions {
   const options = given as ForkAtOptions;
   const { at } = options;
   checkForkChanges(options);
+  if (options.call !== undefined) {
+    checkCall(options.call);
+    if (at === undefined) return options;
+    throw new RepriseError("BAD_OPTIONS", "fork: expected either at or call, got both. Remove one of them.");
+  }
   if (at === undefined && Object.keys(options.answers ?? {}).length > 0) return options;
   if (typeof at !== "string" || at === "")
     throw new RepriseError(
@@ -88,10 +131,12 @@ export async function forkAt(host: RunHandleHost, record: RunRecord, options: Fo
   };
   const recorded = indexJournal(shared);
   const started = recorded.started.data;
+  const models = mergeModels(ownStart(history).models, options.models);
   const body = host.registry.findWorkflow(record.definition, version);
   const definition = { kind: record.kind, name: record.definition, version, ports: body?.ports ?? {} };
   const run = newRun(definition, {
     ...forkParts(host, start, definition, started, forked),
+    models,
     seed: seedAfter({ id: record.id, generation: record.generation }, indexJournal(history), seq),
   });
   const outcome = await worker.submit({
@@ -112,11 +157,17 @@ export async function forkAt(host: RunHandleHost, record: RunRecord, options: Fo
   const made = getMade(outcome, id, record, {
     text: `${at} of run ${record.id}`,
     options: "answer",
+    models,
     isSame: (stored) => "at" in stored && textOf(stored) === text,
   });
   worker.wake();
   if (run.deadlineMs !== undefined) worker.dueAt(made.createdAt + run.deadlineMs);
   return made;
+}
+
+/** Before it, the history has the first entries of the runs that this one was forked from. */
+function ownStart(history: readonly Entry[]): RunStartedData {
+  return decodeData("RunStarted", history.find(({ seq }) => seq === 1)!.data);
 }
 
 interface Place {
@@ -128,8 +179,10 @@ interface Place {
 function findPlace(
   record: RunRecord,
   history: readonly Entry[],
-  { at, answers = {} }: Pick<ForkAtOptions, "at" | "answers">,
+  { at, call, answers = {} }: Pick<ForkAtOptions, "at" | "answers" | "call">,
 ): Place {
+  if (call !== undefined)
+    return placeOf(record, history, commandOfCall(record, commandsNamed(history, call.name), call));
   if (at !== undefined) return placeOf(record, history, at);
   const places = Object.keys(answers).map((command) => placeOf(record, history, command));
   return places.reduce((first, place) => (place.seq < first.seq ? place : first));
@@ -137,6 +190,7 @@ function findPlace(
 
 /** fork-at.A1 */
 function placeOf({ id }: RunRecord, history: readonly Entry[], at: string): Place {
+  if (at === INPUT) return { at, seq: history[0]!.seq };
   const place = findForkPlace(history, at);
   if (place.status === "found") return { at, seq: place.seq };
   const details = { run: id, at };

@@ -6,25 +6,31 @@
 import { encode, RepriseError } from "../base/index.ts";
 import { isForkable, planFlowFork, sortNodes, type FlowBody } from "../flow/index.ts";
 import {
+  CHAIN_START,
+  chainAfter,
   decodeData,
   findJournalFault,
   type CommandForkOrigin,
   type CopiedFlow,
   type Entry,
   type RunRecord,
+  type RunStartedData,
 } from "../kernel/index.ts";
 import { newRun } from "../process/index.ts";
 import { entryData, replayJournal } from "../workflow/index.ts";
 import type { ForkAtOptions } from "./fork-at.ts";
-import { getMade } from "./fork-outcome.ts";
-import { checkForkStart, forkParts } from "./fork-start.ts";
+import { checkForkVersion, getMade, INPUT, mergeModels } from "./fork-outcome.ts";
+import { checkForkStart, forkParts, type ForkStart } from "./fork-start.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 
 export async function forkFlow(host: RunHandleHost, record: RunRecord, options: ForkAtOptions): Promise<RunRecord> {
-  const { store, worker, registry } = host;
+  const { store, registry } = host;
   const start = checkForkStart(host, record, options);
   const { id, priority } = start;
   const { version, generation } = record;
+  if (options.call !== undefined)
+    throw new RepriseError("BAD_OPTIONS", "fork: a flow is forked at a node. Pass its name: { at }.");
+  if (options.at === INPUT) return forkInput(host, record, options, start);
   if (options.version !== undefined && options.version !== version)
     throw new RepriseError(
       "BAD_OPTIONS",
@@ -43,16 +49,60 @@ export async function forkFlow(host: RunHandleHost, record: RunRecord, options: 
     ...(answers && { answers }),
     ...(options.effects === "recorded" && { effects: "recorded", head: record.head }),
   };
+  return submitFork(host, record, { start, started, forked, version, mark: entries.at(-1)?.mark, flow }, options);
+}
+
+/** Everything is derived again, with the code as it is now: nothing is kept that it would have to match. */
+async function forkInput(
+  host: RunHandleHost,
+  record: RunRecord,
+  options: ForkAtOptions,
+  start: ForkStart,
+): Promise<RunRecord> {
+  const version = checkForkVersion(host, record, options.version);
+  const body = host.registry.getFlow(record.definition, version);
+  changedNodes(body, record, { ...(options.answers && { answers: options.answers }) });
+  const answers = checkAnswers(host, options.answers);
+  const [first] = await host.store.readJournal(record.run, 0, 1);
+  const forked: CommandForkOrigin = {
+    ...{ run: record.id, generation: record.generation, at: INPUT, seq: 1 },
+    chain: chainAfter(CHAIN_START, "RunStarted", "", first!.data),
+    ...(answers && { answers }),
+    ...(options.effects === "recorded" && { effects: "recorded", head: record.head }),
+  };
+  const started = decodeData("RunStarted", first!.data);
+  return submitFork(host, record, { start, started, forked, version, mark: first!.mark }, options);
+}
+
+interface NewFork {
+  readonly start: ForkStart;
+  readonly started: RunStartedData;
+  readonly forked: CommandForkOrigin;
+  readonly version: number;
+  /** Of the last entry that is kept. */
+  readonly mark: number | undefined;
+  readonly flow?: CopiedFlow;
+}
+
+async function submitFork(
+  host: RunHandleHost,
+  record: RunRecord,
+  { start, started, forked, version, mark, flow }: NewFork,
+  options: ForkAtOptions,
+): Promise<RunRecord> {
+  const { worker } = host;
   const definition = { kind: "flow", name: record.definition, version, ports: {} } as const;
-  const run = newRun(definition, forkParts(host, start, definition, started, forked));
-  const origin = { run: record.run, seq: record.head, mark: entries.at(-1)?.mark };
-  const outcome = await worker.submit({ write: "fork", run, origin, flow, settled: [] });
+  const models = mergeModels(started.models, options.models);
+  const run = newRun(definition, { ...forkParts(host, start, definition, started, forked), models });
+  const origin = { run: record.run, seq: forked.seq, mark };
+  const outcome = await worker.submit({ write: "fork", run, origin, ...(flow && { flow }), settled: [] });
   // The origin may have continued since.
   const textOf = (one: CommandForkOrigin): string =>
     encode([one.run, one.generation, one.at, one.answers, one.effects]);
-  const made = getMade(outcome, id, record, {
-    text: `${at} of run ${record.id}`,
+  const made = getMade(outcome, start.id, record, {
+    text: `${forked.at} of run ${record.id}`,
     options: "answer",
+    models,
     isSame: (stored) => "at" in stored && textOf(stored) === textOf(forked),
   });
   worker.wake();

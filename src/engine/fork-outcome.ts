@@ -3,9 +3,19 @@
 // fork-outcome.O1. The same id with the same content is the same fork; with other content it is refused.
 
 import { inspect } from "node:util";
-import { RepriseError } from "../base/index.ts";
-import { decodeData, type Entry, type ForkOutcome, type RunRecord, type StoredForkOrigin } from "../kernel/index.ts";
+import { encode, RepriseError } from "../base/index.ts";
+import {
+  decodeData,
+  type Entry,
+  type ForkOutcome,
+  type ModelNames,
+  type RunRecord,
+  type StoredForkOrigin,
+} from "../kernel/index.ts";
 import type { RunHandleHost } from "./run-handle.ts";
+
+/** The place of a fork that shares nothing but the input of its origin. */
+export const INPUT = "input";
 
 /** What was asked for. */
 export interface AskedFork {
@@ -13,6 +23,7 @@ export interface AskedFork {
   readonly text: string;
   /** What may differ between two forks from there: `patch`. */
   readonly options: string;
+  readonly models: ModelNames | undefined;
   readonly isSame: (forked: StoredForkOrigin, second: Entry | undefined) => boolean;
 }
 
@@ -38,8 +49,8 @@ export function getMade(outcome: ForkOutcome, id: string, origin: RunRecord, ask
 }
 
 function isSame(first: Entry, second: Entry | undefined, asked: AskedFork): boolean {
-  const { forked } = decodeData("RunStarted", first.data);
-  return forked !== undefined && asked.isSame(forked, second);
+  const { forked, models = {} } = decodeData("RunStarted", first.data);
+  return forked !== undefined && encode(models) === encode(asked.models ?? {}) && asked.isSame(forked, second);
 }
 
 function describe(first: Entry): string {
@@ -63,18 +74,39 @@ export function checkForkVersion(
 export function checkForkChanges({
   answers,
   effects,
+  models,
 }: {
   readonly answers?: unknown;
   readonly effects?: unknown;
+  readonly models?: unknown;
 }): void {
   if (effects !== undefined && effects !== "live" && effects !== "recorded")
     throw new RepriseError("BAD_OPTIONS", `fork: expected "live" or "recorded" as effects, got ${inspect(effects)}.`);
-  if (answers === undefined) return;
-  const prototype: unknown =
-    typeof answers === "object" && answers !== null ? Object.getPrototypeOf(answers) : undefined;
-  if (prototype !== Object.prototype && prototype !== null)
+  if (answers !== undefined && !isPlain(answers))
     throw new RepriseError(
       "BAD_OPTIONS",
       `fork: expected an object of values by command as answers, got ${inspect(answers, { depth: 0 })}.`,
     );
+  if (models !== undefined) checkModels(models);
+}
+
+function checkModels(models: unknown): void {
+  const isName = (name: unknown): boolean => typeof name === "string" && name !== "";
+  if (isPlain(models) && Object.entries(models).every((names) => names.every(isName))) return;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `fork: expected names of models by name as models, such as { fast: "strong" }, got ${inspect(models, { depth: 1 })}.`,
+  );
+}
+
+/** fork.F8. Those that the fork replaces itself, and those that its origin replaces. */
+export function mergeModels(inherited: ModelNames | undefined, given: ModelNames | undefined): ModelNames | undefined {
+  const models = { ...inherited, ...given };
+  return Object.keys(models).length === 0 ? undefined : models;
+}
+
+export function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }

@@ -17,6 +17,7 @@ import {
   nodeItemOf,
   stableCommandOf,
   type Arrival,
+  type BudgetOptions,
   type ChannelTexts,
   type ForkChanges,
   type ForkEffects,
@@ -27,11 +28,13 @@ import {
   type StepCommittedData,
 } from "../kernel/index.ts";
 import { newRun, startSpan } from "../process/index.ts";
-import { entryData, type WorkflowBody } from "../workflow/index.ts";
+import { commandsNamed, entryData, type WorkflowBody } from "../workflow/index.ts";
 import type { WaitOptions } from "./abort.ts";
 import { checkAnswers } from "./fork-answers.ts";
-import { checkForkChanges, checkForkVersion, getMade } from "./fork-outcome.ts";
-import { getCheckpoint, readLineage, type FoundCheckpoint } from "./lineage.ts";
+import { checkForkChanges, checkForkVersion, getMade, isPlain, mergeModels } from "./fork-outcome.ts";
+import { checkCall, commandOfCall, type ForkCall } from "./fork-call.ts";
+import { forkBudget } from "./fork-start.ts";
+import { getCheckpoint, readLineage, type CheckpointAt, type FoundCheckpoint, type Lineage } from "./lineage.ts";
 import { checkAt, readStepAt } from "./run-checkpoints.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 import { checkStart } from "./start-options.ts";
@@ -48,6 +51,8 @@ export interface ForkSettings<State> extends WaitOptions {
    * recorded for the same command, name and input, and one without stops the fork with EFFECT_NOT_RECORDED.
    */
   effects?: ForkEffects;
+  /** Models that the fork replaces, by their name in the code, which sees them in `ctx.models`: `{ fast: "strong" }`. */
+  models?: Readonly<Record<string, string>>;
   /** Values that replace those of the checkpoint, by channel; reducers are not applied. */
   patch?: Partial<State>;
   /** The id of the fork; default: a random one. */
@@ -56,6 +61,8 @@ export interface ForkSettings<State> extends WaitOptions {
   priority?: number;
   /** Counted from now; default: the deadline of the origin. */
   deadline?: Duration;
+  /** What the fork and its children may cost, apart from its origin. Default: the budget that the origin started with. */
+  budget?: BudgetOptions;
   /** The version of the definition; default: the version of the origin. */
   version?: number;
 }
@@ -73,6 +80,18 @@ export type ForkOptions<State> = ForkSettings<State> &
         step?: never;
       }
     | {
+        /** The fork starts from the step before the first execution of this node. */
+        node: string;
+        label?: never;
+        step?: never;
+      }
+    | {
+        /** The fork starts from the step before the node that made this call. */
+        call: ForkCall;
+        label?: never;
+        step?: never;
+      }
+    | {
         /** The fork starts from the step before the first of these commands. */
         answers: Readonly<Record<string, unknown>>;
         label?: never;
@@ -84,13 +103,17 @@ const ENTRIES = 256;
 const OPTIONS = [
   "answers",
   "effects",
+  "models",
   "step",
   "label",
+  "node",
+  "call",
   "patch",
   "id",
   "tags",
   "priority",
   "deadline",
+  "budget",
   "version",
   "signal",
 ];
@@ -103,7 +126,7 @@ export async function forkStepOf(host: RunHandleHost, record: RunRecord, given: 
   const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, "fork");
   const version = checkForkVersion(host, record, options.version);
   const lineage = await readLineage(store, record);
-  const found = await getCheckpoint(store, lineage, options.at);
+  const found = await getCheckpoint(store, lineage, await stepOf(store, lineage, options.at));
   const step = await readStepAt(store, found);
   const body = host.registry.findWorkflow(record.definition, version);
   const texts = patchTexts(step.texts, options.patch, record, body, host);
@@ -112,6 +135,7 @@ export async function forkStepOf(host: RunHandleHost, record: RunRecord, given: 
   const { range, row } = found;
   const changes = await readChanges(host, record, found, options);
   const forked: ForkOrigin = { run: range.id, step: row.step, seq: row.seq, chain: row.chain, ...changes.stored };
+  const models = mergeModels(lineage.started.models, options.models);
   const definition = { kind: "graph", name: record.definition, version, ports: body?.ports ?? {} } as const;
   const run = newRun(definition, {
     span: startSpan(host, definition, id, { isRoot: true, link: lineage.started.trace }),
@@ -125,8 +149,10 @@ export async function forkStepOf(host: RunHandleHost, record: RunRecord, given: 
     payloadLimit: host.limits?.maxBytes,
     salt: host.newSalt?.(),
     deadlineMs: deadlineMs ?? lineage.started.deadline,
+    budget: forkBudget(options, lineage.started),
     forked: forkOriginText({ ...forked, ...(delivered.length > 0 && { delivered }) }),
     seed: lineage.rngSeed,
+    models,
   });
   const outcome = await worker.submit({
     write: "fork",
@@ -141,6 +167,7 @@ export async function forkStepOf(host: RunHandleHost, record: RunRecord, given: 
   const made = getMade(outcome, id, record, {
     text: `step ${forked.step} of run ${forked.run}`,
     options: "patch",
+    models,
     isSame: (stored, second) =>
       !("at" in stored) &&
       stored.run === forked.run &&
@@ -154,24 +181,31 @@ export async function forkStepOf(host: RunHandleHost, record: RunRecord, given: 
   return made;
 }
 
-type Checked = ForkSettings<Record<string, unknown>> & { readonly at: number | { readonly label: string } };
+type Checked = ForkSettings<Record<string, unknown>> & { readonly at: CheckpointAt | NamedPlace };
+
+interface NamedPlace extends ForkCall {
+  readonly what: "call" | "node";
+}
+
+/** A call may be in a step that the run shares with its origin. */
+async function stepOf(store: Store, { record, ranges }: Lineage, at: CheckpointAt | NamedPlace): Promise<CheckpointAt> {
+  if (typeof at === "number" || "label" in at) return at;
+  const commands: string[] = [];
+  for (const { run, upTo } of ranges) {
+    const named = commandsNamed(await store.readJournal(run, 0), at.name, at.what);
+    // The checkpoint that follows the last shared one is the fork's own; the nodes before it ran in the origin.
+    commands.push(...named.filter((command) => (nodeItemOf(command)?.step ?? 0) <= upTo + 1));
+  }
+  return stepBefore(commandOfCall(record, commands, at));
+}
 
 function checkOptions(given: unknown): Checked {
   if (typeof given !== "object" || given === null || Array.isArray(given))
     throw new RepriseError("BAD_OPTIONS", `fork: expected { step } or { label }, got ${inspect(given, { depth: 0 })}.`);
   checkOptionNames(given, OPTIONS, "fork");
-  const options = given as ForkSettings<Record<string, unknown>> & { step?: unknown; label?: unknown };
+  const options = given as ForkSettings<Record<string, unknown>> & GivenPlace;
   checkForkChanges(options);
-  const { answers = {} } = options;
-  if (options.step === undefined && options.label === undefined && Object.keys(answers).length > 0)
-    return { ...options, at: Math.min(...Object.keys(answers).map(stepBefore)) };
-  if ((options.step === undefined) === (options.label === undefined))
-    throw new RepriseError(
-      "BAD_OPTIONS",
-      "fork: expected either a step or a label to fork from. Pass { step } or { label }.",
-    );
-  const at =
-    options.label === undefined ? checkAt(options.step, "fork") : { label: checkName(options.label, "fork: label") };
+  const at = placeIn(options);
   const { patch } = options;
   if (patch !== undefined && !isPlain(patch))
     throw new RepriseError(
@@ -179,6 +213,28 @@ function checkOptions(given: unknown): Checked {
       `fork: expected an object of values by channel as patch, got ${inspect(patch, { depth: 0 })}.`,
     );
   return { ...options, at };
+}
+
+interface GivenPlace {
+  readonly step?: unknown;
+  readonly label?: unknown;
+  readonly node?: unknown;
+  readonly call?: unknown;
+  readonly answers?: Readonly<Record<string, unknown>>;
+}
+
+function placeIn({ step, label, node, call, answers = {} }: GivenPlace): CheckpointAt | NamedPlace {
+  const places = [step, label, node, call].filter((place) => place !== undefined);
+  if (places.length === 0 && Object.keys(answers).length > 0)
+    return Math.min(...Object.keys(answers).map((command) => stepBefore(command)));
+  if (places.length !== 1)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      "fork: expected either a step or a label to fork from, or the name of a node or call. Pass { step }, { label }, { node } or { call }.",
+    );
+  if (label !== undefined) return { label: checkName(label, "fork: label") };
+  if (node !== undefined) return { what: "node", name: checkName(node, "fork: node") };
+  return call === undefined ? checkAt(step, "fork") : { what: "call", ...checkCall(call) };
 }
 
 /** The step that the item of a command starts from. */
@@ -215,12 +271,6 @@ async function readChanges(
     ...(effects === "recorded" && { effects, head: history.at(-1)?.seq ?? row.seq }),
   };
   return { stored, settled: override.settled };
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 /** fork-run.F1 */

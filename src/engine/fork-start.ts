@@ -2,8 +2,12 @@
 
 import { checkRunId, RepriseError } from "../base/index.ts";
 import {
+  checkBudget,
   checkDeadline,
   commandForkText,
+  type BudgetCap,
+  type BudgetOptions,
+  type ChildBudget,
   type CommandForkOrigin,
   type RunRecord,
   type RunStartedData,
@@ -18,6 +22,7 @@ export interface ForkStart extends ReturnType<typeof checkStart> {
   readonly id: string;
   /** Undefined: that of the origin. */
   readonly deadlineMs: number | undefined;
+  readonly budget: BudgetCap | undefined;
 }
 
 export function checkForkStart(host: RunHandleHost, record: RunRecord, options: ForkAtOptions): ForkStart {
@@ -29,13 +34,20 @@ export function checkForkStart(host: RunHandleHost, record: RunRecord, options: 
       "USAGE",
       `Run ${record.id} has not been started yet, so there is nothing to fork. Start it first: engine.start.`,
     );
-  return { id, tags, priority, deadlineMs };
+  const budget = options.budget === undefined ? undefined : checkBudget(options.budget, "fork");
+  return { id, tags, priority, deadlineMs, budget };
+}
+
+/** A fork has a budget of its own, and spends nothing of its origin's. */
+export function forkBudget(options: { readonly budget?: BudgetOptions }, started: RunStartedData): ChildBudget {
+  const budget = options.budget ?? started.budget;
+  return budget === undefined ? "none" : checkBudget(budget, "fork");
 }
 
 /** The fork waits in the queue of its origin, under the same key. */
 export function forkParts(
   host: RunHandleHost,
-  { id, tags, priority, deadlineMs }: ForkStart,
+  { id, tags, priority, deadlineMs, budget }: ForkStart,
   body: { readonly name: string; readonly version: number },
   started: RunStartedData,
   forked: CommandForkOrigin,
@@ -51,6 +63,7 @@ export function forkParts(
     payloadLimit: started.payloadLimit,
     salt: host.newSalt?.(),
     deadlineMs: deadlineMs ?? started.deadline,
+    budget: budget ?? forkBudget({}, started),
     forked: commandForkText(forked),
     span: startSpan(host, body, id, { isRoot: true, link: started.trace }),
   };

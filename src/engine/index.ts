@@ -61,9 +61,25 @@ export type { CommandDiff, WorkflowDiff } from "./diff-commands.ts";
 export type { FlowDiff, NodeDiff } from "./diff-nodes.ts";
 export type { StepAnswer, ValueDiff } from "./diff-items.ts";
 export type { ForkAtOptions } from "./fork-at.ts";
+export type {
+  EvaluatedRun,
+  EvaluateOptions,
+  EvaluationCounts,
+  EvaluationPlace,
+  EvaluationReport,
+  OutcomeError,
+  RunOutcome,
+  Scorer,
+  ScoreSummary,
+} from "./evaluation.ts";
+export { evaluation, isEvaluation, type Evaluation, type EvaluationOptions } from "./define-evaluation.ts";
+export { openEvaluationEngine } from "./evaluation-engine.ts";
+export { EVALUATION, evaluationTag, keepReport, readReport } from "./evaluation-report.ts";
+export type { ForkCall } from "./fork-call.ts";
 export type { ForkOptions, ForkSettings } from "./fork-run.ts";
 export type { MigrateOptions } from "./migrate-run.ts";
 export { readLineage, type CheckpointAt, type StepRange as LineageRange } from "./lineage.ts";
+export { budgetOf, type Budget, type BudgetAnswerOptions, type BudgetRequestInfo } from "./run-budget.ts";
 export type { CheckpointsOptions } from "./run-checkpoints.ts";
 export { checkWebhooks, type Webhook } from "./webhook-options.ts";
 export type { OpenedPromise, WebhookBody } from "../worker/index.ts";

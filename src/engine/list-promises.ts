@@ -2,7 +2,7 @@
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
-import { decodeData, type OpenPromise, type PromisePosition, type Store } from "../kernel/index.ts";
+import { costOf, decodeData, shownCost, type OpenPromise, type PromisePosition, type Store } from "../kernel/index.ts";
 import type { OpenPromiseFilter, OpenPromiseInfo } from "./api.ts";
 
 const PAGE = 100;
@@ -15,11 +15,12 @@ export async function* listPromises(store: Store, filter: OpenPromiseFilter): As
     const { promises, next } = await store.listPromises({ ...selected, ...(after && { after }), limit: PAGE });
     for (const promise of promises) {
       if (promise.run !== run) [run, seen] = [promise.run, new Set()];
-      const id = JSON.stringify([promise.name, promise.key]);
+      const info = infoOf(promise);
+      const id = JSON.stringify([info.kind, info.name, info.key]);
       // open-promise.P2
       if (seen.has(id)) continue;
       seen.add(id);
-      yield infoOf(promise);
+      yield info;
       left -= 1;
       if (left === 0) return;
     }
@@ -28,17 +29,29 @@ export async function* listPromises(store: Store, filter: OpenPromiseFilter): As
   }
 }
 
-function infoOf({ run, command, runId, definition, name, key, at, data }: OpenPromise): OpenPromiseInfo {
+function infoOf(promise: OpenPromise): OpenPromiseInfo {
+  const { run, command, runId, definition, name, key, at, data, budget } = promise;
+  const cursor = `${run}:${command}`;
+  const createdAt = new Date(at);
+  // open-promise.P3
+  if (budget !== undefined) {
+    const { cap, ...books } = budget.state;
+    const costs = { reserve: budget.reserve, spent: books.spent, reserved: books.reserved, lost: books.lost };
+    const shown = Object.entries(costs).map(([book, amounts]) => [book, shownCost(amounts, cap)] as const);
+    const show = { cap: costOf(cap), ...Object.fromEntries(shown) };
+    return { runId, definition, kind: "budget", name: "budget", key: command, show, createdAt, cursor };
+  }
   const { show, timeout } = decodeData("PromiseCreated", data);
   return {
     runId,
     definition,
+    kind: "promise",
     name,
     ...(key !== undefined && { key }),
     ...(show !== undefined && { show }),
-    createdAt: new Date(at),
+    createdAt,
     ...(timeout !== undefined && { deadline: new Date(at + timeout) }),
-    cursor: `${run}:${command}`,
+    cursor,
   };
 }
 

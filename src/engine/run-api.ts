@@ -6,6 +6,7 @@ import type {
   AnswerOf,
   Args,
   ArgumentsOf,
+  Cost,
   DefinitionKind,
   JournalEntry,
   OutputOf,
@@ -23,6 +24,7 @@ import type { HoldingWorker, WaitReason } from "../explain/index.ts";
 import type { DiffOptions, RunDiffOf } from "./diff-runs.ts";
 import type { ForkAtOptions } from "./fork-at.ts";
 import type { ForkOptions } from "./fork-run.ts";
+import type { Budget, BudgetAnswerOptions } from "./run-budget.ts";
 import type { DeleteReport } from "./api.ts";
 import type { MigrateOptions } from "./migrate-run.ts";
 import type { CheckpointAt } from "./lineage.ts";
@@ -273,6 +275,12 @@ export interface Run<D> {
   cancel(reason?: string, options?: WaitOptions): Promise<void>;
   /** Ends the run immediately, without cleanup or undo, and requests cancellation of its live children. */
   terminate(reason?: string, options?: WaitOptions): Promise<void>;
+  /** Reads the budget that the run pays from; undefined: it has none. */
+  budget(options?: WaitOptions): Promise<Budget | undefined>;
+  /** Adds to the cap of the budget that the run pays from. The calls that wait for it try again. */
+  raise(add: Cost, options?: BudgetAnswerOptions): Promise<void>;
+  /** Declines to raise the budget: the calls that wait for it throw BUDGET_REACHED. */
+  declineBudget(options?: BudgetAnswerOptions): Promise<void>;
   /** Pauses the run: no new steps start, steps already running may finish, messages are still accepted. */
   pause(options?: WaitOptions): Promise<void>;
   /** Retries a failed run: the failed step runs again, committed results are kept. */

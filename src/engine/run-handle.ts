@@ -16,6 +16,7 @@ import {
   hasEnded,
   AttemptReader,
   journalEntryOf,
+  type Cost,
   type Entry,
   type JournalEntry,
   type RunAttempt,
@@ -50,6 +51,7 @@ import { diffRuns, type DiffOptions } from "./diff-runs.ts";
 import { checkForkAt, forkAt, type ForkAtOptions } from "./fork-at.ts";
 import { forkFlow } from "./fork-flow.ts";
 import { forkStepOf, type ForkOptions } from "./fork-run.ts";
+import { declineBudget, raiseBudget, readRunBudget, type Budget, type BudgetAnswerOptions } from "./run-budget.ts";
 import { abortable, AbortableGenerator, checkSignal, onAbort, waitFor, type WaitOptions } from "./abort.ts";
 import type { CheckpointAt } from "./lineage.ts";
 import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
@@ -242,6 +244,26 @@ export class RunHandle implements Run<any> {
     return waitFor(options, "retry", async () => {
       await this.#record();
       await retryRun(this.#target);
+    });
+  }
+
+  budget(options?: WaitOptions): Promise<Budget | undefined> {
+    return waitFor(options, "budget", async () => readRunBudget(this.#host.store, await this.#record()));
+  }
+
+  raise(add: Cost, options: BudgetAnswerOptions = {}): Promise<void> {
+    return this.#answerBudget("raise", options, () => raiseBudget(this.#target, add, options));
+  }
+
+  declineBudget(options: BudgetAnswerOptions = {}): Promise<void> {
+    return this.#answerBudget("declineBudget", options, () => declineBudget(this.#target, options));
+  }
+
+  #answerBudget(what: string, options: BudgetAnswerOptions, answer: () => Promise<void>): Promise<void> {
+    return abortable(signalIn(options, what), async () => {
+      checkOptionNames(options, ["by", "reason", "signal"], what);
+      await this.#record();
+      await answer();
     });
   }
 

@@ -14,6 +14,7 @@ export function failureOf(last: EndEntry | undefined): Error | undefined {
 }
 
 interface Evidence {
+  readonly code?: string;
   readonly message?: string;
   readonly where?: string;
   readonly expected?: unknown;
@@ -25,10 +26,15 @@ function isStopped({ status, evidence }: RunRecord): boolean {
   return status === "blocked" || status === "determinism_violation" || (status === "paused" && evidence !== undefined);
 }
 
+/** Why the run was stopped; empty if the store does not say. */
+export function evidenceOf({ evidence }: RunRecord): Evidence {
+  return evidence === undefined ? {} : (decode(evidence) as Evidence);
+}
+
 /** The error of a run that was stopped and has not ended. */
 export function stopOf(record: RunRecord): RepriseError | undefined {
   if (!isStopped(record)) return undefined;
-  const evidence = record.evidence === undefined ? {} : (decode(record.evidence) as Evidence);
+  const evidence = evidenceOf(record);
   const { status, id } = record;
   const reason = (evidence.message ?? "the store has no evidence").replace(/\.$/, "");
   const code =

@@ -2,7 +2,7 @@
 // no message to the outside.
 
 import { systemClock, systemTimers } from "../base/index.ts";
-import { Labels } from "../kernel/index.ts";
+import { Labels, type Store } from "../kernel/index.ts";
 import { storeOf } from "../stores/index.ts";
 import type { ClientParts } from "./client-core.ts";
 import { EngineCore, type EngineParts } from "./engine.ts";
@@ -10,11 +10,18 @@ import { DEFAULT_CONCURRENCY, DEFAULT_LEASE_MS, defaultDeterminism } from "./eng
 import type { Scratch } from "./resume-replay.ts";
 
 /** `parts` of an engine may say more, such as its concurrency or the stubs of a test. */
-export async function openScratch(parts: Omit<ClientParts, "store" | "kind"> & Partial<EngineParts>): Promise<Scratch> {
+type ScratchParts = Omit<ClientParts, "store" | "kind"> & Partial<EngineParts>;
+
+export async function openScratch(parts: ScratchParts): Promise<Scratch> {
   const { random } = parts;
   const ports = { clock: systemClock, timers: systemTimers, random, durability: "relaxed" } as const;
   const store = await storeOf("sqlite::memory:")["~open"](ports);
-  const core = new EngineCore({
+  return Object.assign(openCopyEngine(parts, store, false), { store });
+}
+
+/** `polls`: another process may have worked on the store before. */
+export function openCopyEngine(parts: ScratchParts, store: Store, polls: boolean): EngineCore {
+  return new EngineCore({
     name: "replay",
     host: "replay",
     pid: process.pid,
@@ -26,12 +33,11 @@ export async function openScratch(parts: Omit<ClientParts, "store" | "kind"> & P
     timers: systemTimers,
     works: true,
     isCopy: true,
-    polls: false,
+    polls,
     heartbeats: true,
     queues: undefined,
     labels: Labels.any,
     outbox: new Map(),
     newSalt: undefined,
   });
-  return Object.assign(core, { store });
 }

@@ -9,7 +9,7 @@ export function checkOptions(options: unknown = {}): StartOptions & { signals?: 
   if (typeof options === "object" && options !== null) {
     checkOptionNames(
       options,
-      ["id", "tags", "priority", "deadline", "delay", "singleton", "debounce", "signals", "signal", "trace"],
+      ["id", "tags", "priority", "budget", "deadline", "delay", "singleton", "debounce", "signals", "signal", "trace"],
       "start",
     );
     return options;

@@ -2,6 +2,7 @@
 
 import { checkRunId, decode, encode, RepriseError } from "../base/index.ts";
 import {
+  checkBudget,
   checkDeadline,
   commandForkOriginOf,
   forkOriginOf,
@@ -38,6 +39,7 @@ export async function startRun(
   const isDelayed = slot !== undefined || beginning.delayMs !== undefined;
   const claim = isDelayed ? undefined : worker.claimEagerly(body);
   const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, "start");
+  const budget = options.budget === undefined ? undefined : checkBudget(options.budget, "start");
   const { singleton } = beginning;
   const trace = options.trace && traceContextOf(options.trace.parent, options.trace.state);
   const span = startSpan(host, body, id, { parent: trace });
@@ -52,6 +54,7 @@ export async function startRun(
     payloadLimit: limits?.maxBytes,
     salt: newSalt?.(),
     deadlineMs,
+    budget,
     trace,
     span,
   });

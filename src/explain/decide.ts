@@ -5,19 +5,23 @@
 
 import { decode, isErrorCode } from "../base/index.ts";
 import {
+  costOf,
   DEADLINE_ITEM,
+  DIMENSIONS,
   hasEnded,
   isDefaultTimerId,
   promiseNameOf,
   readNodeRoute,
   readWorkerProfile,
+  shownCost,
+  type OpenBudgetRequest,
   type OpenItem,
   type RunRecord,
   type WorkerInfo,
 } from "../kernel/index.ts";
 import { claimReasons, liveWorkers, type ClaimableWork } from "./claims.ts";
 import { slotText, type RunFacts } from "./facts.ts";
-import type { HoldingWorker, LiveWorker, PendingItems, WaitFacts } from "./reasons.ts";
+import type { FactsOf, HoldingWorker, LiveWorker, PendingItems, WaitFacts } from "./reasons.ts";
 import { nodeOf, type Step } from "./steps.ts";
 
 export function decide(facts: RunFacts): readonly WaitFacts[] {
@@ -140,7 +144,8 @@ function itemReasons(facts: RunFacts): readonly WaitFacts[] {
   const stuck: WaitFacts[] = [];
   const running: WaitFacts[] = [];
   const timed: WaitFacts[] = [];
-  for (const group of groupsOf(work.items)) {
+  const unfunded = new Set(work.budgetRequests.map(({ command }) => command));
+  for (const group of groupsOf(work.items.filter(({ item }) => !unfunded.has(item)))) {
     const [first] = group;
     const pending = pendingOf(facts, group);
     switch (first.state) {
@@ -276,6 +281,7 @@ function waitReasons(facts: RunFacts): readonly WaitFacts[] {
   const { open, retries, joins, work, now } = facts;
   const awaited = new Set(open.flatMap(({ child }) => (child === undefined ? [] : [child])));
   return [
+    ...work.budgetRequests.map(budgetReason),
     ...retries
       .filter(({ until }) => until > now)
       .map((one): WaitFacts => ({ reason: "retry", ...one, name: nameOf(facts, one), until: new Date(one.until) })),
@@ -292,6 +298,21 @@ function waitReasons(facts: RunFacts): readonly WaitFacts[] {
     })),
     ...joins.map((join): WaitFacts => ({ reason: "join", ...join })),
   ];
+}
+
+function budgetReason({ command, at, budget: { state, reserve } }: OpenBudgetRequest): WaitFacts {
+  const { owner, cap, spent, reserved, lost } = state;
+  const missing = DIMENSIONS.flatMap((one) => {
+    const limit = cap[one];
+    const lacking = limit === undefined ? 0 : spent[one] + lost[one] + reserved[one] + reserve[one] - limit;
+    return lacking > 0 && reserve[one] > 0 ? [[one, lacking] as const] : [];
+  });
+  const shown = Object.entries({ reserve, spent, reserved, lost }).map(([book, one]) => [book, shownCost(one, cap)]);
+  return {
+    ...{ reason: "budget", command, owner, since: new Date(at), cap: costOf(cap) },
+    ...(Object.fromEntries(shown) as Pick<FactsOf<"budget">, "reserve" | "spent" | "reserved" | "lost">),
+    missing: costOf(Object.fromEntries(missing)),
+  };
 }
 
 function nameOf(facts: RunFacts, { kind, command, name }: RunFacts["retries"][number]): string {

@@ -8,10 +8,12 @@ import { formatMs, plain, showValue, textOf } from "../base/index.ts";
 import {
   AttemptReader,
   commandForkOriginOf,
+  costText,
   forkOriginOf,
   isDefaultTimerId,
   parseItemName,
   type AttemptRecord,
+  type BudgetAnswerData,
   type JournalEntry,
   type RunAttempt,
   type RunStartedData,
@@ -253,6 +255,10 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
       return line("quiet", `patched ${text(entry.data.id)}`, "the run uses the changed code");
     case "InputChanged":
       return line("bad", "input changed", `at ${command}: a replay passed another ${text(entry.data.what)}`);
+    case "BudgetRaised":
+      return line("quiet", "budget raised", `${costText(entry.data.add ?? {})}${answeredBy(entry.data)}`);
+    case "BudgetDeclined":
+      return line("bad", "budget declined", answeredBy(entry.data).trimStart());
     case "RunRetried": {
       const { step, from } = entry.data;
       for (const [name, start] of opened) opened.set(name, { ...start, queuedAt: entry.at });
@@ -371,4 +377,9 @@ function itemsText({ from, items }: Partial<{ readonly from: number; readonly it
   const first = Number(from);
   const count = Array.isArray(items) ? items.length : 0;
   return count === 1 ? `item ${first}` : `items ${first} to ${first + count - 1}`;
+}
+
+/** ` by ann: within this month` */
+function answeredBy({ by, reason }: BudgetAnswerData): string {
+  return `${by === undefined ? "" : ` by ${plain(by)}`}${reason === undefined ? "" : `: ${plain(reason)}`}`;
 }

@@ -51,6 +51,7 @@ const WORK: RunWork = {
   items: [],
   itemCount: 0,
   promises: [],
+  budgetRequests: [],
   children: [],
   messages: [],
   nodes: [],

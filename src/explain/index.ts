@@ -3,7 +3,7 @@
 export { explain, explainRun, type ExplainedRun } from "./explain.ts";
 export { explainBacklog, type ExplainedBacklog } from "./explain-backlog.ts";
 export { explainSchedule, scheduleFacts } from "./explain-schedule.ts";
-export { withoutPayloads, workerText } from "./sentences.ts";
+export { withPayloads, workerText } from "./sentences.ts";
 export type { HoldingWorker, LiveWorker, PendingItems, SlotHolding, WaitFacts, WaitReason } from "./reasons.ts";
 export {
   attemptOf,

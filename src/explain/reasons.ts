@@ -1,6 +1,6 @@
 // Wait reasons: the closed list of why a run does not move, each with its facts. Types only.
 
-import type { QueueOptions, RunStatus } from "../kernel/index.ts";
+import type { Cost, QueueOptions, RunStatus } from "../kernel/index.ts";
 
 /** A worker that holds work. */
 export interface HoldingWorker {
@@ -155,6 +155,21 @@ export type WaitFacts =
       readonly until?: Date;
       readonly show?: unknown;
       readonly node?: string;
+    }
+  /** A call waits until the budget is raised, or a person declines. */
+  | {
+      readonly reason: "budget";
+      readonly command: string;
+      /** The run that the budget belongs to: this one, or an ancestor. */
+      readonly owner: string;
+      readonly since: Date;
+      readonly reserve: Cost;
+      readonly cap: Cost;
+      readonly spent: Cost;
+      readonly reserved: Cost;
+      readonly lost: Cost;
+      /** The least raise that lets the call begin. */
+      readonly missing: Cost;
     }
   | {
       readonly reason: "signal";

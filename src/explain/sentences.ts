@@ -2,7 +2,7 @@
 
 import { inspect } from "node:util";
 import { formatMs, shellWord, toMs, type Duration } from "../base/index.ts";
-import { MAX_TAKEOVERS, workerTag, type Limit, type QueueOptions } from "../kernel/index.ts";
+import { costText, MAX_TAKEOVERS, workerTag, type Cost, type Limit, type QueueOptions } from "../kernel/index.ts";
 import type { FactsOf, HoldingWorker, LiveWorker, PendingItems, WaitFacts, WaitReason } from "./reasons.ts";
 
 /** What a sentence needs besides the facts of its reason. */
@@ -17,14 +17,19 @@ export function withAdvice(facts: WaitFacts, run: AdvisedRun): WaitReason {
   return { ...facts, text: textOf(facts, run), next: nextOf(facts, run) };
 }
 
-/** The reason without what code shows or threw, in its facts and in its sentence: for people who may not see payloads. */
-export function withoutPayloads(reason: WaitReason, run: AdvisedRun): WaitReason {
+/** The reason with its payloads as `shown` gives them, in its facts and in its sentence. Without `shown`: without payloads. */
+export function withPayloads(reason: WaitReason, run: AdvisedRun, shown?: (payload: unknown) => unknown): WaitReason {
   if (reason.reason === "child") {
-    const waitsFor = reason.waitsFor.map((one) => withoutPayloads(one, { ...run, id: reason.child }));
+    const waitsFor = reason.waitsFor.map((one) => withPayloads(one, { ...run, id: reason.child }, shown));
     return { ...reason, waitsFor, text: textOf({ ...reason, waitsFor }, run) };
   }
   if (reason.reason !== "promise" && reason.reason !== "retry") return reason;
-  const { show: _show, error: _error, ...facts } = reason as WaitReason & { show?: unknown; error?: unknown };
+  const { show, error, ...rest } = reason as WaitReason & { show?: unknown; error?: unknown };
+  const facts = {
+    ...rest,
+    ...(shown !== undefined && show !== undefined && { show: shown(show) }),
+    ...(shown !== undefined && error !== undefined && { error: shown(error) }),
+  };
   return { ...(facts as WaitReason), text: textOf(facts as WaitFacts, run) };
 }
 
@@ -66,6 +71,8 @@ function textOf(facts: WaitFacts, { now }: AdvisedRun): string {
       return `Its deadline passed ${formatMs(now - facts.at.getTime())} ago, and no worker has processed that.`;
     case "promise":
       return `${waits(facts, now)} promise ${facts.name}${facts.key === undefined ? "" : ` with key ${facts.key}`}${limitText(facts, now)}${"show" in facts ? `, showing ${valueText(facts.show)}` : ""}.`;
+    case "budget":
+      return budgetText(facts, now);
     case "signal":
       return `${waits(facts, now)} signal ${facts.names.join(" or ")}${limitText(facts, now)}.`;
     case "child":
@@ -126,6 +133,8 @@ function nextOf(facts: WaitFacts, { id, hasUnread }: AdvisedRun): readonly strin
       return [
         `${commandLine("resolve", id, facts.name)} '<value as JSON>'${facts.key === undefined ? "" : ` --key ${shellWord(facts.key)}`}`,
       ];
+    case "budget":
+      return [`${commandLine("raise", facts.owner)} ${costOptions(facts.missing)}`];
     case "signal":
       return hasUnread ? [] : facts.names.map((name) => `${commandLine("signal", id, name)} '<value as JSON>'`);
     case "child":
@@ -414,4 +423,16 @@ function commandLine(...words: readonly string[]): string {
 
 function timerText({ name }: { readonly name?: string }): string {
   return name === undefined ? "a timer" : `timer ${name}`;
+}
+
+function budgetText({ command, since, reserve, cap, spent, reserved, lost }: FactsOf<"budget">, now: number): string {
+  const used = `${costText(spent)} spent, ${costText(reserved)} reserved, ${costText(lost)} lost`;
+  return `${command} has waited ${formatMs(Math.max(0, now - since.getTime()))} for the budget of ${costText(cap)}: it would reserve ${costText(reserve)}, and the budget has ${used}.`;
+}
+
+/** `--usd 2 --tokens 100` */
+function costOptions(cost: Cost): string {
+  return Object.entries(cost)
+    .map(([name, amount]) => `--${name} ${String(amount)}`)
+    .join(" ");
 }

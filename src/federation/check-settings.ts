@@ -7,7 +7,7 @@
 import { inspect } from "node:util";
 import { checkOptionNames, RepriseError } from "../base/index.ts";
 import { parseVkey } from "../receipts/index.ts";
-import { carrierScheme } from "./carriers/open-carrier.ts";
+import { carrierScheme } from "../carriers/index.ts";
 import type {
   ExecuteSettings,
   FederationSettings,

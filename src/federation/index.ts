@@ -1,7 +1,6 @@
 // Federation: sites that work alone and share their history: logs of signed records, and contents named by their keys.
 //
-// `log` is pure: records, their order, cells, trees, notes and the files of a log. `carriers` are the places that files are exchanged
-// through. `home` is the directory with everything that a site knows of itself and of others. `sync` moves records between store, home
+// `log` is pure: records, their order, cells, trees, notes and the files of a log. `home` is the directory with everything that a site knows of itself and of others. `sync` moves records between store, home
 // and carriers. `serve` answers other sites. `work` runs tasks for them.
 
 export {
@@ -14,8 +13,8 @@ export {
   type GetOptions,
   type ListOptions,
   type PutOptions,
-} from "./carriers/carrier.ts";
-export { openCarrier } from "./carriers/open-carrier.ts";
+  openCarrier,
+} from "../carriers/index.ts";
 export { cellOf, joinCell, stateOfCell, type Cell, type CellState } from "./log/cell.ts";
 export { openCheckpoint, signCheckpoint, type Checkpoint } from "./log/checkpoint.ts";
 export { contentOf, type Content } from "./log/content.ts";

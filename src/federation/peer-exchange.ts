@@ -7,8 +7,8 @@
 
 import { isErrorCode, RepriseError, type Clock, type Random, type Timers } from "../base/index.ts";
 import type { ExchangeOptions, PeerInfo, SyncReport } from "./api.ts";
-import type { Carrier } from "./carriers/carrier.ts";
-import { openCarrier } from "./carriers/open-carrier.ts";
+import type { Carrier } from "../carriers/index.ts";
+import { openCarrier } from "../carriers/index.ts";
 import { OWN_LOG, type Peer } from "./check-settings.ts";
 import type { Home } from "./home/home.ts";
 import { firstEpoch } from "./log/origin.ts";

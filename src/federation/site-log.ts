@@ -9,7 +9,7 @@
 import { RepriseError, type Clock, type Timers } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { ArchiveReport, EraseReport, ExchangeOptions } from "./api.ts";
-import type { Carrier } from "./carriers/carrier.ts";
+import type { Carrier } from "../carriers/index.ts";
 import { erase } from "./erase-run.ts";
 import { pruneArchived, rememberArchived } from "./prune-archived.ts";
 import { archiveTo } from "./sync/archive.ts";

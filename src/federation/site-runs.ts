@@ -5,7 +5,7 @@
 
 import { RepriseError } from "../base/index.ts";
 import type { FederatedRun, RunsFilter } from "./api.ts";
-import type { Carrier } from "./carriers/carrier.ts";
+import type { Carrier } from "../carriers/index.ts";
 import type { Home } from "./home/home.ts";
 import type { FoundRun } from "./home/runs.ts";
 import type { Target } from "./peer-exchange.ts";

@@ -21,7 +21,7 @@ import type {
   SyncReport,
   TracedRelation,
 } from "./api.ts";
-import type { Carrier } from "./carriers/carrier.ts";
+import type { Carrier } from "../carriers/index.ts";
 import { OWN_LOG, type Peer } from "./check-settings.ts";
 import type { Conflict } from "./home/conflicts.ts";
 import { firstEpoch } from "./log/origin.ts";

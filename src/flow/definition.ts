@@ -7,9 +7,11 @@
 // flow.D4. Definitions and builders carry `Symbol.for` brands, so that two copies of the package accept each other's.
 
 import { inspect } from "node:util";
-import { checkName, checkOptionNames, RepriseError, type Duration } from "../base/index.ts";
+import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import {
   FLOW_OUTPUT,
+  checkBudget,
+  checkCost,
   checkDeadline,
   checkNodeRoute,
   checkPolicy,
@@ -21,30 +23,17 @@ import {
   checkQueueSlot,
   nodeRoute,
   taskBody,
+  type BudgetCap,
   type Definition,
   type QueueSlotOptions,
   type Policy,
-  type Retention,
   type RetentionMs,
   type Schema,
+  type TaskCost,
 } from "../kernel/index.ts";
 import { SPREAD_SUFFIX, type FlowNode, type BranchGuard, type NodeWork } from "./node.ts";
-import type { Flow, FlowBuilder, FlowPart } from "./parts.ts";
+import type { Flow, FlowBuilder, FlowOptions, FlowPart } from "./parts.ts";
 import { regionsOf, type Regions } from "./regions.ts";
-
-/** Options of `flow`. */
-export interface FlowOptions<Input, Parsed> {
-  /** A Standard Schema (zod, valibot, arktype), or `typed<T>()`. */
-  input: Schema<Input, Parsed>;
-  /** A whole number, default 1: a run is pinned to the version that started it. */
-  version?: number;
-  /** For the whole run, from its start. */
-  deadline?: Duration;
-  /** How long ended runs are kept, from their end; workers then delete them. Default: that of the engine. */
-  retention?: Retention;
-  /** Only workers with this label run it; a node can have its own label. Default: any worker. */
-  label?: string;
-}
 
 /** A complete flow as the engine runs it. */
 export interface FlowBody {
@@ -53,6 +42,7 @@ export interface FlowBody {
   readonly schema: Schema<never, unknown>;
   readonly deadlineMs: number | undefined;
   readonly retention: RetentionMs | undefined;
+  readonly budget: BudgetCap | undefined;
   readonly label: string | undefined;
   readonly nodes: ReadonlyMap<string, FlowNode>;
   readonly regions: Regions;
@@ -107,7 +97,7 @@ export function flow<const Name extends string, Input, Parsed = Input>(
   options: FlowOptions<Input, Parsed>,
 ): FlowBuilder<Name, Input, FlowPart<"input", Parsed>> {
   checkName(name, "flow name");
-  checkOptionNames(options, ["deadline", "input", "label", "retention", "version"], `Flow ${name}`);
+  checkOptionNames(options, ["budget", "deadline", "input", "label", "retention", "version"], `Flow ${name}`);
   if (typeof options.input?.["~standard"]?.validate !== "function")
     throw new RepriseError(
       "BAD_OPTIONS",
@@ -116,6 +106,7 @@ export function flow<const Name extends string, Input, Parsed = Input>(
   checkVersion(options.version, `Flow ${name}`);
   labelOption(options, `Flow ${name}`);
   if (options.retention !== undefined) checkRetention(options.retention, `Flow ${name}`);
+  if (options.budget !== undefined) checkBudget(options.budget, `Flow ${name}`);
   const input: FlowNode = {
     id: "input",
     name: "input",
@@ -164,7 +155,7 @@ function withAction(draft: FlowDraft, name: string, given: unknown, rest: readon
   const [options, run] = splitOptions(rest, 1);
   const { policy, slotOptions, label } = checkNodeOptions(
     options,
-    ["catch", "catchTimeouts", "key", "label", "pure", "queue", "retry", "timeout"],
+    ["catch", "catchTimeouts", "cost", "key", "label", "pure", "queue", "retry", "timeout"],
     what,
   );
   const recover = options["catch"];
@@ -183,6 +174,7 @@ function withAction(draft: FlowDraft, name: string, given: unknown, rest: readon
     recoversTimeouts,
     isPart: false,
     pure: checkPure(options["pure"], what),
+    cost: checkCost(options["cost"] as TaskCost | undefined, what),
   };
   return withNode(draft, name, { work, needs, policy, slotOptions, label });
 }
@@ -214,7 +206,12 @@ function withCall(draft: FlowDraft, name: string, given: unknown, rest: readonly
     );
   const ofTask = isTask(called) ? taskBody(called) : undefined;
   const own = ofTask === undefined ? {} : { ...ofTask.policy, ...policy };
-  const work: NodeWork = { kind: "call", definition: called as Definition, input: checkFunction(input, what) as never };
+  const work: NodeWork = {
+    kind: "call",
+    definition: called as Definition,
+    input: checkFunction(input, what) as never,
+    cost: ofTask?.cost,
+  };
   return withNode(draft, name, {
     work,
     needs,
@@ -228,7 +225,7 @@ function withSpread(draft: FlowDraft, name: string, given: unknown, rest: readon
   const what = whatOf(draft, name);
   const needs = checkNeeds(draft, given, what);
   const [options, items, run] = splitOptions(rest, 2);
-  const allowed = ["concurrency", "key", "label", "queue", "retry", "settle", "timeout"];
+  const allowed = ["concurrency", "cost", "key", "label", "queue", "retry", "settle", "timeout"];
   const { policy, slotOptions, label } = checkNodeOptions(options, allowed, what);
   const { concurrency, settle = false } = options as { concurrency?: unknown; settle?: unknown };
   if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && (concurrency as number) >= 1))
@@ -247,6 +244,7 @@ function withSpread(draft: FlowDraft, name: string, given: unknown, rest: readon
     run: run as Function,
     window: concurrency as number | undefined,
     settle,
+    cost: checkCost(options["cost"] as TaskCost | undefined, what) ?? ofTask?.cost,
   };
   const spreading = addNode(draft, {
     id: `${name}${SPREAD_SUFFIX}`,
@@ -343,7 +341,7 @@ function definitionOf(draft: FlowDraft, needs: unknown, derive: unknown): Flow<s
     );
   const work: NodeWork = { kind: "output", derive: checkFunction(derive, what) as never };
   const { nodes } = addNode(draft, { id: OUTPUT, name: "output", work, needs: checkNeeds(draft, needs, what) });
-  const { version = 1, deadline, label, input, retention } = draft.options;
+  const { version = 1, deadline, label, input, retention, budget } = draft.options;
   for (const node of nodes)
     checkNodeRoute(nodeRoute(draft.flow, version, node.slotOptions?.queue.name, node.label), whatOf(draft, node.id));
   const body: FlowBody = {
@@ -352,6 +350,7 @@ function definitionOf(draft: FlowDraft, needs: unknown, derive: unknown): Flow<s
     schema: input,
     deadlineMs: deadline === undefined ? undefined : checkDeadline(deadline, `Flow ${draft.flow}`),
     retention: retention === undefined ? undefined : checkRetention(retention, `Flow ${draft.flow}`),
+    budget: budget === undefined ? undefined : checkBudget(budget, `Flow ${draft.flow}`),
     label,
     nodes: new Map(nodes.map((node) => [node.id, node])),
     regions: regionsOf(nodes),

@@ -3,7 +3,7 @@
 // This room owns the definition of a flow, its regions, and the plan that follows from a node's value. It does not own rows,
 // leases or time: the worker passes values in and commits the plans; the store counts arrivals (complete-node.ts).
 
-export { flow, flowBody, isFlow, OUTPUT, type FlowBody, type FlowOptions } from "./definition.ts";
+export { flow, flowBody, isFlow, OUTPUT, type FlowBody } from "./definition.ts";
 export {
   describeFlow,
   describeFlowBody,
@@ -23,7 +23,7 @@ export {
   type PlannedArrival,
 } from "./evaluate.ts";
 export { edgesInto, SPREAD_SUFFIX, type FlowEdge, type FlowNode, type BranchGuard, type NodeWork } from "./node.ts";
-export type { ActionOptions, Flow, FlowBuilder, NeededValues, FlowPart, SpreadOptions } from "./parts.ts";
+export type { ActionOptions, Flow, FlowBuilder, FlowOptions, NeededValues, FlowPart, SpreadOptions } from "./parts.ts";
 export { regionsOf, type Head, type Region, type Regions } from "./regions.ts";
 export { decodeInputs, valuesFrom, spreadListFrom, valueInEntry, type DecodedArrival } from "./inputs.ts";
 export {

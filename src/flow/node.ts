@@ -5,7 +5,7 @@
 // node.N2. A node in a branch has an edge from the `when` that guards it, and is skipped with it whatever else it needs.
 // node.N3. A spread is two nodes: one makes the items (`name[]`), and a barrier waits for all of them (`name`).
 
-import type { AnyTask, Definition, QueueSlotOptions, Policy } from "../kernel/index.ts";
+import type { AnyTask, Definition, QueueSlotOptions, Policy, TaskCost } from "../kernel/index.ts";
 
 type NodeValues = Readonly<Record<string, unknown>>;
 
@@ -20,6 +20,7 @@ export type NodeWork =
       readonly isPart: boolean;
       /** The version of its function, if its value depends on its needs alone. */
       readonly pure?: string | undefined;
+      readonly cost?: TaskCost | undefined;
     }
   | {
       readonly kind: "inline";
@@ -28,7 +29,12 @@ export type NodeWork =
       readonly isParallel: boolean;
     }
   | { readonly kind: "when"; readonly test: (given: NodeValues) => unknown }
-  | { readonly kind: "call"; readonly definition: Definition | AnyTask; readonly input: (given: NodeValues) => unknown }
+  | {
+      readonly kind: "call";
+      readonly definition: Definition | AnyTask;
+      readonly input: (given: NodeValues) => unknown;
+      readonly cost?: TaskCost | undefined;
+    }
   | {
       readonly kind: "spread";
       readonly items: (given: NodeValues) => unknown;
@@ -36,6 +42,8 @@ export type NodeWork =
       /** How many items are queued at once. */
       readonly window: number | undefined;
       readonly settle: boolean;
+      /** Of one item. */
+      readonly cost?: TaskCost | undefined;
     }
   /** Waits for the items of a spread. */
   | { readonly kind: "barrier"; readonly spread: string; readonly settle: boolean }

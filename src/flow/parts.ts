@@ -1,6 +1,19 @@
 // Parts: the types of a flow builder. Each node adds a part; later nodes can need the names of earlier ones.
 
-import type { Awaitable, Definition, KeyFunction, Policy, Queue, Task, TaskContext } from "../kernel/index.ts";
+import type { Duration } from "../base/index.ts";
+import type {
+  Awaitable,
+  BudgetOptions,
+  Definition,
+  KeyFunction,
+  Policy,
+  Queue,
+  Retention,
+  Schema,
+  Task,
+  TaskContext,
+  TaskCost,
+} from "../kernel/index.ts";
 
 /** One named value of a flow; `Maybe` if a branch can skip it. Parts form a union: intersections fail near 97 nodes. */
 export interface FlowPart<Name extends string, Value, Maybe extends boolean = false> {
@@ -38,6 +51,22 @@ type With<F, New extends AnyPart> =
     : never;
 type UnusedName<N extends string, Taken> = N extends Taken ? `"${N}" is already taken` : N;
 
+/** Options of `flow`. */
+export interface FlowOptions<Input, Parsed> {
+  /** A Standard Schema (zod, valibot, arktype), or `typed<T>()`. */
+  input: Schema<Input, Parsed>;
+  /** A whole number, default 1: a run is pinned to the version that started it. */
+  version?: number;
+  /** For the whole run, from its start. */
+  deadline?: Duration;
+  /** How long ended runs are kept, from their end; workers then delete them. Default: that of the engine. */
+  retention?: Retention;
+  /** What a run and its children may cost; `start` can override it. Default: no budget. */
+  budget?: BudgetOptions;
+  /** Only workers with this label run it; a node can have its own label. Default: any worker. */
+  label?: string;
+}
+
 /** Options of an action: retries, a time limit, a queue, a label, and a value for when all attempts fail. */
 export type ActionOptions<P extends AnyPart, R extends readonly string[], T> = Policy & {
   queue?: Queue;
@@ -54,6 +83,8 @@ export type ActionOptions<P extends AnyPart, R extends readonly string[], T> = P
    * and version is reused instead of a call.
    */
   pure?: string;
+  /** What an execution costs, in runs with a budget. A `reserve` that is a function gets the needs. */
+  cost?: TaskCost;
 };
 
 /** Options of a spread: concurrency, what a failed item means, retries and time limit per item. */
@@ -67,6 +98,8 @@ export interface SpreadOptions<Settle extends boolean> extends Policy {
   key?: KeyFunction;
   /** Only workers with this label run it; default: the flow's label. */
   label?: string;
+  /** What an execution for one item costs, in runs with a budget. Default: the cost of the task. */
+  cost?: TaskCost;
 }
 
 /** What a spread runs per item. */

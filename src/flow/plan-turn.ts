@@ -47,6 +47,9 @@ function planRow(body: FlowBody, { type, target, data }: InboxRow, host: PlanHos
       };
       return planEnd(host, "failed", [received], last, error);
     }
+    case "BudgetRaised":
+    case "BudgetDeclined":
+      return { entries: [received], arrivals: [], advances: [], children: [], messages: [], then: "continue" };
     case "ChildWorkflowCompleted":
     case "ChildWorkflowFailed":
       return planCompletion(body, requireRef(body, target), answerOf(type, data), host);

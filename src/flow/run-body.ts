@@ -28,6 +28,7 @@ export function flowRunBody(definition: Definition): WorkflowBody {
         label: body.label,
         deadlineMs: body.deadlineMs,
         retention: body.retention,
+        budget: body.budget,
       }),
     );
   return made;

@@ -2,6 +2,7 @@
 
 import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
+  checkBudget,
   checkDeadline,
   checkPolicy,
   checkRetention,
@@ -15,6 +16,7 @@ import type { NodeEffects, GraphOptions } from "./definition.ts";
 
 const OPTIONS = [
   "backpressureTimeout",
+  "budget",
   "deadline",
   "defaultNodeTimeout",
   "fold",
@@ -62,6 +64,7 @@ export function checkOptions(name: string, options: GraphOptions<any, any, any>)
       throw bad(what, `expected a ${limit} above 0, got 0`);
   }
   if (options.retention !== undefined) checkRetention(options.retention, what);
+  if (options.budget !== undefined) checkBudget(options.budget, what);
 }
 
 function checkChannel(what: string, key: string, channel: Channel<unknown, unknown> | undefined): void {

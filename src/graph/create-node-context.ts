@@ -6,7 +6,20 @@ import type { DurableContext, OperationContext } from "../workflow/index.ts";
 import type { NodeContext } from "./node-context.ts";
 
 /** The methods that a node shares with its run. They do not use `this`, so code can destructure its context. */
-const SHARED = ["task", "run", "tx", "child", "promise", "resolve", "reject", "now", "random", "send", "uuid"] as const;
+const SHARED = [
+  "task",
+  "run",
+  "tx",
+  "child",
+  "promise",
+  "resolve",
+  "reject",
+  "now",
+  "random",
+  "send",
+  "uuid",
+  "deterministic",
+] as const;
 type Shared = Pick<DurableContext, (typeof SHARED)[number]>;
 
 const sharedBy = new WeakMap<DurableContext, Shared>();
@@ -31,6 +44,7 @@ export function createNodeContext(
   return {
     ...sharedOf(durable),
     runId: durable.runId,
+    models: durable.models,
     step,
     attempt: op.attempt,
     get idempotencyKey(): string {

@@ -8,11 +8,14 @@
 
 import { checkName, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
+  checkBudget,
   checkDeadline,
   checkRetention,
   labelOption,
   checkQueueSlot,
   type Awaitable,
+  type BudgetCap,
+  type BudgetOptions,
   type Definition,
   type QueueSlotOptions,
   type Policy,
@@ -205,6 +208,8 @@ export interface GraphOptions<C, Output, M> {
   deadline?: Duration;
   /** How long ended runs are kept, from their end; workers then delete them. Default: that of the engine. */
   retention?: Retention;
+  /** What a run and its children may cost; `start` can override it. Default: no budget. */
+  budget?: BudgetOptions;
   /** The queue its runs wait in; a run holds its slot until it ends. */
   queue?: Queue;
   /** The key for the queue's limits per key. */
@@ -249,6 +254,7 @@ export interface GraphBody {
   readonly backpressureTimeoutMs: number | undefined;
   readonly deadlineMs: number | undefined;
   readonly retention: RetentionMs | undefined;
+  readonly budget: BudgetCap | undefined;
   readonly slotOptions: QueueSlotOptions | undefined;
   readonly label: string | undefined;
   readonly fold: "written" | "order-key";
@@ -356,6 +362,7 @@ function bodyOf({ name, options, nodes, edges, joins }: GraphDraft): GraphBody {
     backpressureTimeoutMs: ms(options.backpressureTimeout, "backpressureTimeout"),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Graph ${name}`),
     retention: options.retention === undefined ? undefined : checkRetention(options.retention, `Graph ${name}`),
+    budget: options.budget === undefined ? undefined : checkBudget(options.budget, `Graph ${name}`),
     slotOptions: checkQueueSlot(options, `Graph ${name}`),
     label: labelOption(options, `Graph ${name}`),
     fold: options.fold ?? "written",

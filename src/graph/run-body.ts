@@ -47,6 +47,7 @@ function runBodyOf(body: GraphBody): WorkflowBody {
     label: body.label,
     deadlineMs: body.deadlineMs,
     retention: body.retention,
+    budget: body.budget,
     // Nodes end in any order and their code may be nondeterministic, so commands are matched by id only.
     determinism: "per-type",
   };

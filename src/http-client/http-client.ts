@@ -29,7 +29,18 @@ interface Abortable {
 }
 
 const PAGE = 200;
-const START_OPTIONS = ["deadline", "debounce", "delay", "id", "priority", "signal", "signals", "singleton", "tags"];
+const START_OPTIONS = [
+  "budget",
+  "deadline",
+  "debounce",
+  "delay",
+  "id",
+  "priority",
+  "signal",
+  "signals",
+  "singleton",
+  "tags",
+];
 
 export class HttpClient implements Client<any> {
   readonly #transport: Transport;

@@ -5,7 +5,7 @@
 
 import { checkOptionNames, checkRunId, RepriseError, toMs, type Duration } from "../base/portable.ts";
 import type { EXACT_READS } from "../contract/index.ts";
-import type { Run, StreamChunk, StreamOptions } from "../engine/index.ts";
+import type { BudgetAnswerOptions, Run, StreamChunk, StreamOptions } from "../engine/index.ts";
 import { readEvents } from "./read-events.ts";
 import { fromWire, toWire, type Transport } from "./transport.ts";
 
@@ -164,6 +164,18 @@ export class HttpRun implements Run<any> {
 
   async terminate(reason?: string, options: Abortable = {}): Promise<void> {
     await this.#post(["terminate"], reasonOf(reason), options);
+  }
+
+  budget(options?: Abortable): Promise<any> {
+    return this.#exact("budget", [], options);
+  }
+
+  async raise(add: object, { signal, ...options }: BudgetAnswerOptions = {}): Promise<void> {
+    await this.#post(["raise"], { add, ...options }, { signal }, {}, false);
+  }
+
+  async declineBudget({ signal, ...options }: BudgetAnswerOptions = {}): Promise<void> {
+    await this.#post(["decline-budget"], options, { signal }, {}, false);
   }
 
   async pause(options: Abortable = {}): Promise<void> {

@@ -151,6 +151,13 @@ export class Transport {
         parameters.append(name, one);
     }
     const text = parameters.toString();
+    // Such a segment would lead to another operation.
+    const short = path.find((segment) => segment === "." || segment === "..");
+    if (short !== undefined)
+      throw new RepriseError(
+        "BAD_ID",
+        `"${short}" cannot be a part of an address, so nothing with this name is reached over HTTP.`,
+      );
     const address = `${this.#options.url}/v1/${path.map((segment) => encodeURIComponent(segment)).join("/")}`;
     return text === "" ? address : `${address}?${text}`;
   }

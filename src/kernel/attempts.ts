@@ -10,6 +10,7 @@
 
 import type { EpochMs } from "../base/index.ts";
 import type { NewMemo } from "./memo.ts";
+import type { Charge } from "./spending.ts";
 import type { Traced } from "./telemetry.ts";
 
 /** One execution of user code that has ended: its number, its worker, its start and its duration. */
@@ -22,6 +23,8 @@ export interface ExecutionFacts extends Traced {
   readonly tookMs: number;
   /** memo.M2. The row of its result, if the step is pure. Written beside the entry or the message that has the facts. */
   readonly memo?: NewMemo | undefined;
+  /** spending.S3. What it cost, if it reserved. Written beside the entry or the message that has the facts. */
+  readonly charge?: Charge | undefined;
 }
 
 /**

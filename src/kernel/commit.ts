@@ -9,6 +9,7 @@
 
 import type { EpochMs } from "../base/index.ts";
 import type { ExecutionFacts, FailedExecution } from "./attempts.ts";
+import type { BudgetCap } from "./budget.ts";
 import type { NewCheckpoint } from "./checkpoint.ts";
 import type { CompleteOutcome, CompleteWrite } from "./completion.ts";
 import type {
@@ -45,6 +46,7 @@ import type {
   MessageDeliveredWrite,
   NewMessage,
 } from "./outbox.ts";
+import type { AnswerBudgetOutcome, AnswerBudgetWrite, ReserveOutcome, ReserveWrite } from "./spending.ts";
 import type { SentSettlement } from "./settlement.ts";
 import type { NewChunk } from "./stream.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
@@ -65,6 +67,8 @@ export interface NewRun extends Traced {
   readonly slot?: QueueSlot;
   /** From its start. A timer in the queue then delivers `DeadlineExceeded`. */
   readonly deadlineMs?: number;
+  /** Absent: a child shares the budget of its parent, and another run has none. */
+  readonly budget?: BudgetCap | "none";
 }
 
 /** The queue item of a run's deadline. */
@@ -194,6 +198,8 @@ export interface TurnWrite extends Traced {
   readonly promises?: PromiseChanges | undefined;
   /** runtimes.M2. The text of the holder's process; absent: the row has it. */
   readonly runtime?: string | undefined;
+  /** The budget that the run pays from; absent: none. */
+  readonly budget?: RunNumber | undefined;
   readonly then: "hold" | "release" | EndedRunStatus;
   /** With the end `continued` only. */
   readonly next?: NextGeneration;
@@ -333,6 +339,8 @@ export interface ClaimedItem {
   /** As in `ClaimedTurn`. */
   readonly suspicion: number;
   readonly slot?: QueueSlot;
+  /** The budget that its run pays from. */
+  readonly budget?: RunNumber | undefined;
 }
 export interface ClaimItemsOutcome extends ThrottledWork {
   readonly items: readonly ClaimedItem[];
@@ -363,6 +371,8 @@ export interface Writes {
   readonly stop: [StopWrite, StopOutcome];
   readonly resume: [ResumeWrite, ResumeOutcome];
   readonly pause: [PauseWrite, PauseOutcome];
+  readonly reserve: [ReserveWrite, ReserveOutcome];
+  readonly "answer-budget": [AnswerBudgetWrite, AnswerBudgetOutcome];
   readonly terminate: [TerminateWrite, TerminateOutcome];
   readonly retry: [RetryWrite, RetryOutcome];
   readonly migrate: [MigrateWrite, MigrateOutcome];

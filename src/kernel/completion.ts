@@ -107,6 +107,8 @@ export interface CompleteWrite extends Traced {
   readonly messages: readonly { readonly to: RunNumber; readonly arrival: Arrival }[];
   /** runtimes.M2. The text of the worker's process; absent: the row has it. */
   readonly runtime?: string | undefined;
+  /** The budget that the run pays from; absent: none. */
+  readonly budget?: RunNumber | undefined;
   readonly then: "continue" | EndedRunStatus;
   /** With an end: the data of the cancel that live children receive. */
   readonly cancel?: string;

@@ -4,8 +4,9 @@
 // undefined. Attempts and indexes count from 0.
 
 import { decode, RepriseError, type EpochMs } from "../base/index.ts";
+import type { BudgetOptions, Cost } from "./budget.ts";
 import type { Delta } from "./checkpoint.ts";
-import type { StoredForkOrigin } from "./fork.ts";
+import type { ModelNames, StoredForkOrigin } from "./fork.ts";
 import type { Entry, EntryType } from "./journal.ts";
 import type { QueueSlot } from "./queue.ts";
 import type { SentTrace, TraceContext } from "./telemetry.ts";
@@ -17,12 +18,16 @@ export interface RunStartedData {
   readonly definition: string;
   readonly version: number;
   readonly flags: readonly number[];
+  /** Its own budget; absent: none, or that of its parent. */
+  readonly budget?: BudgetOptions;
   readonly input?: unknown;
   /** Milliseconds from the start of the run. */
   readonly deadline?: number;
   readonly forked?: StoredForkOrigin;
   /** The queue the run waits in. */
   readonly line?: QueueSlot;
+  /** Names of models that the run replaces (fork.F8). */
+  readonly models?: ModelNames;
   readonly payloadLimit?: number;
   readonly salt?: string;
   readonly seed?: bigint;
@@ -249,6 +254,14 @@ export interface InputChangedData {
   readonly what: string;
 }
 
+/** A person raised the budget of the run, or declined to. */
+export interface BudgetAnswerData {
+  /** What was added to the cap. */
+  readonly add?: Cost;
+  readonly by?: string;
+  readonly reason?: string;
+}
+
 export interface RunFailedData extends FailureData {
   /** The command that failed, and the number of commands at that moment. */
   readonly at?: string;
@@ -330,6 +343,8 @@ export interface EntryData {
   };
   readonly PatchMarked: { readonly id: string };
   readonly InputChanged: InputChangedData;
+  readonly BudgetRaised: BudgetAnswerData;
+  readonly BudgetDeclined: BudgetAnswerData;
   readonly CancelRequested: CancelData;
   readonly DeadlineExceeded: CancelData;
   readonly RunCompleted: { readonly output?: unknown };

@@ -46,6 +46,14 @@ export type RepriseEvent =
       readonly attempt: number;
       readonly execution: number;
     }
+  /** A call did not fit into the budget of its run. `waits`: it waits for a raise; otherwise it failed. */
+  | {
+      readonly event: "budget.reached";
+      readonly run: string;
+      readonly definition: string;
+      readonly step: string;
+      readonly waits: boolean;
+    }
   | {
       readonly event: "attempt.failed";
       readonly run: string;
@@ -66,6 +74,18 @@ export type RepriseEvent =
       readonly attempt: number;
       readonly outcome: "completed" | "failed";
       readonly tookMs: number;
+    }
+  /** A model has answered. The commit that records the answer may still be refused. `usd` is absent without a price. */
+  | {
+      readonly event: "model.answered";
+      readonly run: string;
+      readonly name: string;
+      readonly model: string;
+      readonly inputTokens: number;
+      /** A part of `inputTokens`. */
+      readonly cachedTokens: number;
+      readonly outputTokens: number;
+      readonly usd: number | undefined;
     }
   | {
       readonly event: "message.delivered";

@@ -12,6 +12,9 @@
 //   recorded: a worker that takes the fork over gives the same answers.
 // fork.F7. A flow's fork has copies of the entries of the nodes that it keeps, and the counters that follow from them: the arrivals
 //   of a run name entries of the same run. It shares nothing; recorded effects are read from the origin.
+// fork.F8. Its first entry also holds the names of the models that it replaces. Its children, its later generations and its forks
+//   inherit them. Code sees them in `ctx.models` after the entries that the fork shares: before, it sees those of the origin.
+// fork.F9. The forks of an evaluation have a tag that begins with `eval:`. Webhooks do not report them: no person is called for them.
 
 import { encode, invariant } from "../base/index.ts";
 import type { NewRun } from "./commit.ts";
@@ -32,6 +35,12 @@ export interface ForkOrigin extends ForkChanges {
 
 /** How the effects of a fork come about: `live` executes them, `recorded` takes those of the origin and calls nothing. */
 export type ForkEffects = "live" | "recorded";
+
+/** fork.F8. The name of a model in the code, and the name of the model that is called instead. */
+export type ModelNames = Readonly<Record<string, string>>;
+
+/** fork.F9 */
+export const EVALUATION_TAG = "eval:";
 
 /** fork.F6. How a fork is answered; absent: by executing its commands. */
 export interface ForkChanges {

@@ -47,6 +47,7 @@ export {
   MAX_SLOT_HOLDERS,
   type DiskSpace,
   type LimitUse,
+  type OpenBudgetRequest,
   type OpenChild,
   type OpenItem,
   type OpenMessage,
@@ -91,6 +92,11 @@ export {
   type NewCheckpoint,
   type DeliveredMessage,
 } from "./checkpoint.ts";
+export { amountsOf, budgetOptionsOf, checkBudget, checkChildBudget, checkCost } from "./budget.ts";
+export { costOf, costText, DIMENSIONS, NO_AMOUNTS, shownCost } from "./budget.ts";
+export type { Amounts, BudgetCap, BudgetOptions, CallCost, ChildBudget, Cost, Dimension, TaskCost } from "./budget.ts";
+export { MAX_BUDGET_REQUESTS, type BudgetReading, type BudgetRequest, type BudgetState } from "./spending.ts";
+export type { AnswerBudgetOutcome, AnswerBudgetWrite, Charge, ReserveOutcome, ReserveWrite } from "./spending.ts";
 export type { InputOfKey, KeyFunction, KeyTakes } from "./key-function.ts";
 export { commandSequenceOf, isInNode, nodeCommandOf, nodePrefixOf, stableCommandOf } from "./command-id.ts";
 export {
@@ -99,6 +105,7 @@ export {
   decodeEntriesOf,
   decodeEntry,
   isOfType,
+  type BudgetAnswerData,
   type ChildInitiatedData,
   type ChildSignalledData,
   isDefaultTimerId,
@@ -170,6 +177,7 @@ export { DefinitionKind } from "./definition.ts";
 export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf, StateOf } from "./definition.ts";
 export {
   commandForkOriginOf,
+  EVALUATION_TAG,
   commandForkText,
   forkChangesOf,
   forkOriginOf,
@@ -181,6 +189,7 @@ export {
   type ForkChanges,
   type ForkEffects,
   type ForkOrigin,
+  type ModelNames,
   type ForkOutcome,
   type ForkWrite,
   type StoredForkOrigin,
@@ -198,13 +207,17 @@ export { emit, emitEnded, isObserved, type RepriseEvent } from "./events.ts";
 export {
   sentContext,
   spanIdOf,
+  STEP_TRACE,
+  stepTraceOf,
   traceContextOf,
   withTrace,
   type OpenSpan,
   type SentTrace,
+  type SpanAttributes,
   type SpanKind,
   type SpanOutcome,
   type SpanStart,
+  type StepTrace,
   type Telemetry,
   type TraceContext,
   type Traced,
@@ -219,6 +232,7 @@ export {
   findHeadFault,
   findJournalFault,
   followChain,
+  isBudgetAnswer,
   isCancel,
   isTerminal,
   journalEntryOf,
@@ -250,18 +264,20 @@ export {
   type TimedResult,
   type Update,
 } from "./ports.ts";
-export type {
-  NewPromise,
-  OpenPromise,
-  PromiseChanges,
-  PromiseFilter,
-  PromisePage,
-  PromisePosition,
+export {
+  BUDGET_PROMISE,
+  type NewPromise,
+  type OpenPromise,
+  type PromiseChanges,
+  type PromiseFilter,
+  type PromisePage,
+  type PromisePosition,
 } from "./open-promise.ts";
 export { promiseIdOf, promiseNameOf } from "./promise-id.ts";
 export {
   alreadySettled,
   answerToSettlement,
+  checkAnswerer,
   checkSettlement,
   isSameSettlement,
   type SentSettlement,
@@ -300,7 +316,15 @@ export {
   type RetryRecord,
 } from "./retry-record.ts";
 export { decideRetry, type RetryDecision } from "./retry.ts";
-export { dueOrSuspect, isStartPending, isTurnClaimable, OutboxState, QueueItemState, TurnDue } from "./row-states.ts";
+export {
+  dueOrSuspect,
+  isStartPending,
+  isTurnClaimable,
+  OutboxState,
+  QueueItemState,
+  ReservationState,
+  TurnDue,
+} from "./row-states.ts";
 export {
   checkDeadline,
   hasEnded,

@@ -18,6 +18,7 @@ import {
   type ErrorCode,
 } from "../base/index.ts";
 import type { NewMemo } from "./memo.ts";
+import type { Charge } from "./spending.ts";
 import type { Traced } from "./telemetry.ts";
 
 export type CommandType =
@@ -76,6 +77,8 @@ export type EntryType =
   | "MessageSent"
   | "PatchMarked"
   | "InputChanged"
+  | "BudgetRaised"
+  | "BudgetDeclined"
   | "CancelRequested"
   | "DeadlineExceeded"
   | "RunCompleted"
@@ -101,6 +104,8 @@ export interface Entry extends Traced {
   readonly tookMs?: number | undefined;
   /** Only on its way into the store. */
   readonly memo?: NewMemo | undefined;
+  /** Only on its way into the store. */
+  readonly charge?: Charge | undefined;
 }
 
 /** The last entry of a run, for callers that wait for its end. */
@@ -188,6 +193,11 @@ export function isTerminal(type: EntryType): boolean {
 /** Whether an entry of this type rejects the pending waits of the run, except shielded ones. */
 export function isCancel(type: EntryType): boolean {
   return type === "CancelRequested" || type === "DeadlineExceeded";
+}
+
+/** Whether a person has answered calls that wait for their budget. Code does not receive it. */
+export function isBudgetAnswer(type: EntryType): boolean {
+  return type === "BudgetRaised" || type === "BudgetDeclined";
 }
 
 /** The entry types that end a run. The last entry of an ended run has one of them, and no other entry that counts has. */

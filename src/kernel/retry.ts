@@ -10,6 +10,7 @@ export type RetryDecision =
 /** Errors that another attempt cannot fix: the value itself is wrong. */
 const PERMANENT: ReadonlySet<string> = new Set([
   "BAD_GRAPH",
+  "BUDGET_REACHED",
   "NOT_DATA",
   "BAD_PAYLOAD",
   "PAYLOAD_TOO_LARGE",

@@ -49,6 +49,17 @@ export function isStartPending(state: number): boolean {
   return state === QueueItemState.delayed || state === QueueItemState.ready || state === QueueItemState.parked;
 }
 
+/** `budget_reservations.state`: where a reservation stands. */
+export const ReservationState = {
+  /** An execution may be paid from it. */
+  open: 0,
+  /** The budget is reached: the call has not begun. */
+  waiting: 1,
+  /** A person declined: the next execution fails. */
+  declined: 2,
+} as const;
+export type ReservationState = (typeof ReservationState)[keyof typeof ReservationState];
+
 /** `outbox.state`: where a message stands. */
 export const OutboxState = {
   /** An earlier message of the same run is not delivered yet. */

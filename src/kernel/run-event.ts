@@ -4,19 +4,19 @@
 //   when it is delivered, from its row, the row of its run and the entry that it names.
 // run-event.E2. Its line is the negative number of its run. Nothing waits for it, neither a message of `ctx.send` nor another event, and
 //   it waits for nothing: an endpoint that does not answer delays only what is sent to it.
-// run-event.E3. The `seq` of its row packs the entry, the kind and a number, so that each endpoint has a row. A stop has no entry: it
-//   names the head at which the run stopped, and stops at the same head have different numbers.
+// run-event.E3. The `seq` of its row packs the entry, the kind and a number, so that each endpoint has a row. A stop and a reached
+//   budget have no entry: they name the head at that time, and events at the same head have different numbers.
 // run-event.E4. An undelivered event keeps its run from being pruned for `EVENT_MS`, and is dropped after that time.
 
 import { invariant, type EpochMs } from "../base/index.ts";
 import type { RunNumber } from "./run.ts";
 
-/** What webhooks report. `budget.reached` follows with budgets. */
-export const RUN_EVENT_TYPES = ["run.ended", "run.failed", "run.stopped", "promise.opened"] as const;
+/** What webhooks report. */
+export const RUN_EVENT_TYPES = ["run.ended", "run.failed", "run.stopped", "promise.opened", "budget.reached"] as const;
 export type RunEventType = (typeof RUN_EVENT_TYPES)[number];
 
 /** The kinds of events in the order of their numbers, which are stored: new kinds go to the end, and at most eight fit. */
-const KINDS = ["completed", "cancelled", "failed", "blocked", "determinism_violation", "promise"] as const;
+const KINDS = ["completed", "cancelled", "failed", "blocked", "determinism_violation", "promise", "budget"] as const;
 export type RunEventKind = (typeof KINDS)[number];
 
 const TYPE_OF: Readonly<Record<RunEventKind, RunEventType>> = {
@@ -26,6 +26,7 @@ const TYPE_OF: Readonly<Record<RunEventKind, RunEventType>> = {
   blocked: "run.stopped",
   determinism_violation: "run.stopped",
   promise: "promise.opened",
+  budget: "budget.reached",
 };
 
 export function eventTypeOf(kind: RunEventKind): RunEventType {
@@ -54,7 +55,7 @@ export function isEventLine(line: number): boolean {
 }
 
 export interface EventPlace {
-  /** The entry that it reports; of a stop, the head of the journal. */
+  /** The entry that it reports; of a stop or a reached budget, the head of the journal. */
   readonly entry: number;
   readonly kind: RunEventKind;
   /** Tells the rows of one event apart. */

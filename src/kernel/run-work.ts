@@ -3,7 +3,7 @@
 
 import type { EpochMs } from "../base/index.ts";
 import type { QueueLimits } from "./queue.ts";
-import type { NewPromise } from "./open-promise.ts";
+import type { NewPromise, OpenPromise } from "./open-promise.ts";
 import type { RunNumber, RunStatus } from "./run.ts";
 
 /** Everything that the rows of a run say about its open work. */
@@ -17,6 +17,8 @@ export interface RunWork {
   readonly itemCount: number;
   /** Promises and receives that the store lists as open, in the order the code created them: at most `MAX_OPEN_PROMISES`. */
   readonly promises: readonly NewPromise[];
+  /** Calls that wait for the budget of the run, oldest first. */
+  readonly budgetRequests: readonly OpenBudgetRequest[];
   /** Live children, oldest first: at most `MAX_OPEN_CHILDREN`. */
   readonly children: readonly OpenChild[];
   /** Undelivered messages of all its generations, in order: at most `MAX_OPEN_MESSAGES`. */
@@ -131,4 +133,11 @@ export interface SlotHolder {
   readonly id: string | undefined;
   /** The task or node; `Start`: the run itself. */
   readonly item: string;
+}
+
+/** A call that waits for the budget of its run. */
+export interface OpenBudgetRequest {
+  readonly command: string;
+  readonly at: EpochMs;
+  readonly budget: NonNullable<OpenPromise["budget"]>;
 }

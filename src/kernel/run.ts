@@ -109,6 +109,8 @@ export interface RunRecord {
   readonly errorCode: string | undefined;
   /** runtimes.M1. The processes that started and moved the run, one text per line; `runtimesOf` reads it. Not hashed. */
   readonly runtime: string;
+  /** The run whose budget it pays from: itself, an earlier generation, or an ancestor. Undefined: it has none. */
+  readonly budget?: RunNumber | undefined;
   /** Why the run is `blocked`, in `determinism_violation`, or `paused` by its holder; encoded, and not in the journal. */
   readonly evidence: string | undefined;
 }

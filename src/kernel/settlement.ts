@@ -30,18 +30,27 @@ export function checkSettlement(
   what: string,
 ): { readonly id: string; readonly fields: SettlementFields } {
   const id = promiseIdOf(ports, name, key, what);
+  const { by: who, reason: why } = checkAnswerer({ by, reason }, what);
+  const fields = {
+    ...(who !== undefined && { by: who }),
+    ...(key !== undefined && { key }),
+    ...(why !== undefined && { reason: why }),
+  };
+  return { id, fields };
+}
+
+/** Who decided, and why. */
+export function checkAnswerer(
+  { by, reason }: { readonly by?: string | undefined; readonly reason?: string | undefined },
+  what: string,
+): Pick<SettlementFields, "by" | "reason"> {
   if (by !== undefined) checkName(by, `${what}: by`);
   if (reason !== undefined && (typeof reason !== "string" || reason.length > MAX_REASON_LENGTH))
     throw new RepriseError(
       "BAD_OPTIONS",
       `${what}: expected a reason of at most ${MAX_REASON_LENGTH} characters, got ${typeof reason === "string" ? reason.length : typeof reason}.`,
     );
-  const fields = {
-    ...(by !== undefined && { by }),
-    ...(key !== undefined && { key }),
-    ...(reason !== undefined && { reason }),
-  };
-  return { id, fields };
+  return { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
 }
 
 /** A settlement that the code of a run sends to another run, and the command that waits for the answer. */

@@ -27,6 +27,7 @@ import type { QueueSlot, QueueState } from "./queue.ts";
 import type { DeleteOutcome, Expired, ExpireRequest } from "./retention.ts";
 import type { RunNumber, RunRecord, RunStatus } from "./run.ts";
 import type { EventSubscription } from "./run-event.ts";
+import type { BudgetReading } from "./spending.ts";
 import type { RunTimes, RunTimesFilter, StatusCounts } from "./run-counts.ts";
 import type { PromiseFilter, PromisePage } from "./open-promise.ts";
 import type { MessageFence, OutboxInfo } from "./outbox.ts";
@@ -213,6 +214,8 @@ export interface Store {
   countStatuses(upTo: number, definition?: string): Promise<StatusCounts>;
   /** When runs without a parent were created and ended, the last ones first. For people. */
   readRunTimes(filter: RunTimesFilter): Promise<readonly RunTimes[]>;
+  /** The budget with this number, and what waits for it; undefined: there is none. */
+  readBudget(budget: RunNumber): Promise<BudgetReading | undefined>;
   /** A page of the open promises of live runs, by run, then by command. */
   listPromises(filter: PromiseFilter): Promise<PromisePage>;
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]>;

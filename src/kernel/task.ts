@@ -10,6 +10,7 @@ import {
   type Duration,
   type RetryPolicy,
 } from "../base/index.ts";
+import { checkCost, type TaskCost } from "./budget.ts";
 import type { Awaitable } from "./definition.ts";
 import type { InputOfKey, KeyFunction, KeyTakes } from "./key-function.ts";
 import { labelOption } from "./label.ts";
@@ -82,6 +83,8 @@ export interface TaskOptions<Input, Parsed> extends Policy {
    * version is reused instead of a call.
    */
   pure?: string;
+  /** What an execution costs, in runs with a budget. */
+  cost?: TaskCost;
 }
 
 /** What `task()` returns: a function that any worker may run. */
@@ -102,6 +105,7 @@ export interface TaskBody {
   readonly slotOptions: QueueSlotOptions | undefined;
   readonly label: string | undefined;
   readonly pure: string | undefined;
+  readonly cost: TaskCost | undefined;
 }
 /** In the global registry: two copies of the package accept each other's tasks. */
 const BODY = Symbol.for("reprise.task");
@@ -166,7 +170,11 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected a function as the last argument, got ${typeof run}.`);
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected an object of options, got ${typeof options}.`);
-  checkOptionNames(options, ["input", "key", "label", "priority", "pure", "queue", "retry", "timeout"], `Task ${name}`);
+  checkOptionNames(
+    options,
+    ["cost", "input", "key", "label", "priority", "pure", "queue", "retry", "timeout"],
+    `Task ${name}`,
+  );
   checkPolicy(options, `Task ${name}`);
   checkPriority(options.priority, `Task ${name}`);
   const body: TaskBody = {
@@ -180,6 +188,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
     slotOptions: checkQueueSlot(options, `Task ${name}`),
     label: labelOption(options, `Task ${name}`),
     pure: checkPure(options.pure, `Task ${name}`),
+    cost: checkCost(options.cost, `Task ${name}`),
   };
   return Object.freeze({ kind: "task", name, [BODY]: body });
 }

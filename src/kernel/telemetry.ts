@@ -19,7 +19,28 @@ export interface SentTrace extends TraceContext {
   readonly span: string;
 }
 
-export type SpanKind = "start" | "invoke" | "run" | "node" | "task" | "send" | "process";
+export type SpanKind = "start" | "invoke" | "run" | "node" | "task" | "send" | "process" | "chat" | "execute_tool";
+
+export type SpanAttributes = Readonly<Record<string, string | number | boolean | string[]>>;
+
+/** What a library says about a step that it makes: the span has another kind and name, and more attributes. */
+export interface StepTrace {
+  readonly kind: "chat" | "execute_tool";
+  readonly name: string;
+  readonly attributes: SpanAttributes;
+  /** Attributes with payloads; called only if the span records contents. */
+  readonly content?: () => SpanAttributes;
+  /** Of the value that the function of the step returned. */
+  readonly resultOf?: (value: unknown) => SpanAttributes;
+  readonly resultContentOf?: (value: unknown) => SpanAttributes;
+}
+
+/** The key of a `StepTrace` in the options of a step. Options of users have no such key. */
+export const STEP_TRACE = Symbol.for("reprise.step-trace");
+
+export function stepTraceOf(options: object): StepTrace | undefined {
+  return (options as { [STEP_TRACE]?: StepTrace })[STEP_TRACE];
+}
 
 /** What is known when a span begins. */
 export interface SpanStart {
@@ -46,6 +67,7 @@ export interface SpanStart {
   readonly attempt?: number;
   readonly execution?: number;
   readonly queue?: string | undefined;
+  readonly attributes?: SpanAttributes | undefined;
 }
 
 export interface SpanOutcome {
@@ -58,6 +80,8 @@ export interface OpenSpan {
   readonly trace: TraceContext;
   /** Calls the user's code as the active span. */
   call<T>(work: () => T): T;
+  /** Adds attributes. `content` has payloads, and is called only if the span records them. */
+  annotate(attributes: SpanAttributes, content?: () => SpanAttributes): void;
   /** The work is over now. The last call counts. */
   finish(outcome?: SpanOutcome): void;
   /** telemetry.T1. Called once, when the commit is durable. */

@@ -22,6 +22,7 @@ import { checkOptionNames, RepriseError } from "../base/index.ts";
 import {
   withoutSecrets,
   type OpenSpan,
+  type SpanAttributes,
   type SpanOutcome,
   type SpanStart,
   type Telemetry,
@@ -34,7 +35,10 @@ import { contextOf, spanContextOf, textOf } from "./trace-text.ts";
 export interface OpenTelemetryOptions {
   /** Default: the global provider of the API. */
   tracerProvider?: TracerProvider;
-  /** `"content"` records messages and stacks of errors, which may contain payloads. Default: only their type. */
+  /**
+   * `"content"` records messages and stacks of errors, and the prompts, answers and inputs of models and tools. Default: only the
+   * types of errors, and no contents.
+   */
   capture?: "content";
 }
 
@@ -134,7 +138,8 @@ class EngineSpans implements Telemetry {
     // The active span may be of another caller, where the worker runs on its behalf.
     const found = active !== undefined && active.traceId === known?.traceId ? active : known;
     if (found === undefined) return fields;
-    return { trace_id: found.traceId, span_id: found.spanId, ...fields };
+    const own = { trace_id: found.traceId, span_id: found.spanId };
+    return { ...own, ...fields, ...own };
   }
 }
 
@@ -161,6 +166,14 @@ class EngineSpan implements OpenSpan {
   /** open-telemetry.O2 */
   call<T>(work: () => T): T {
     return context.with(trace.setSpan(ROOT_CONTEXT, this.#span), work);
+  }
+
+  annotate(attributes: SpanAttributes, content?: () => SpanAttributes): void {
+    if (!this.#span.isRecording()) return;
+    this.#span.setAttributes(attributes);
+    if (!this.#capturesContent || content === undefined) return;
+    for (const [name, value] of Object.entries(content()))
+      this.#span.setAttribute(name, typeof value === "string" ? withoutSecrets(value) : value);
   }
 
   finish(outcome?: SpanOutcome): void {

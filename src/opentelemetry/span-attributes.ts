@@ -12,6 +12,8 @@ const PREFIXES: Readonly<Record<SpanKind, string>> = {
   task: "task",
   send: "send",
   process: "process",
+  chat: "chat",
+  execute_tool: "execute_tool",
 };
 
 export function spanName({ kind, name }: Pick<SpanStart, "kind" | "name">): string {
@@ -20,12 +22,13 @@ export function spanName({ kind, name }: Pick<SpanStart, "kind" | "name">): stri
 
 export function otelKind(kind: SpanKind): Kind {
   if (kind === "send") return Kind.PRODUCER;
+  if (kind === "chat") return Kind.CLIENT;
   return kind === "process" ? Kind.CONSUMER : Kind.INTERNAL;
 }
 
 export function attributesOf(start: SpanStart): Attributes {
   const { kind, name, run, definition, version, generation, command, attempt, execution, queue } = start;
-  const attributes: Attributes = { "reprise.run.id": run };
+  const attributes: Attributes = { ...start.attributes, "reprise.run.id": run };
   if (definition !== undefined) attributes["reprise.definition"] = definition;
   if (version !== undefined) attributes["reprise.version"] = version;
   if (generation !== undefined) attributes["reprise.generation"] = generation;
@@ -36,6 +39,9 @@ export function attributesOf(start: SpanStart): Attributes {
   if (kind === "invoke") {
     attributes["gen_ai.operation.name"] = "invoke_workflow";
     attributes["gen_ai.workflow.name"] = name;
+    attributes["gen_ai.conversation.id"] = run;
+  } else if (kind === "chat" || kind === "execute_tool") {
+    attributes["gen_ai.operation.name"] = kind;
     attributes["gen_ai.conversation.id"] = run;
   } else if (kind === "send" || kind === "process") {
     attributes["messaging.system"] = "reprise";

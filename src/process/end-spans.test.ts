@@ -8,6 +8,7 @@ function countEnded(make: (span: OpenSpan) => object, outcome: object): number {
   const span: OpenSpan = {
     trace: { parent: "" },
     call: (work) => work(),
+    annotate: () => undefined,
     finish: () => undefined,
     end: () => (ended += 1),
   };

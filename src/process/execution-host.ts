@@ -2,7 +2,7 @@
 // client replays with it.
 
 import type { ExecutionHost, Guard } from "../workflow/index.ts";
-import type { LogLine } from "./process-log.ts";
+import { lineData, type LogLine } from "./process-log.ts";
 import type { Registry } from "./registry.ts";
 
 export interface ExecutionHostParts {
@@ -16,8 +16,9 @@ export interface ExecutionHostParts {
 export function executionHostOf({ storeKind, registry, guard, log }: ExecutionHostParts, runId: string): ExecutionHost {
   return {
     ...(storeKind !== undefined && { storeKind }),
-    log: (level, message, data) => log(level, message, { run: runId, ...data }),
+    log: (level, message, data) => log(level, message, lineData({ run: runId }, data)),
     guard,
+    library: guard,
     acceptTask: (task, input) => registry.acceptTask(task, input),
     hasTask: (task) => registry.findTask(task.name) !== undefined,
     acceptChild: (definition, input) => registry.acceptChild(definition, input),

@@ -1,10 +1,13 @@
 // NewRun: a run that a process is about to start, and its first entry.
 
-import type { EpochMs } from "../base/index.ts";
+import { encode, type EpochMs } from "../base/index.ts";
 import {
+  budgetOptionsOf,
   CHAIN_START,
   chainAfter,
   markOf,
+  type ModelNames,
+  type ChildBudget,
   type Entry,
   type QueueSlot,
   type NewRun,
@@ -15,7 +18,7 @@ import {
   type Telemetry,
   type TraceContext,
 } from "../kernel/index.ts";
-import { CURRENT_FLAGS, entryData, type ChildRequest, type WorkflowBody } from "../workflow/index.ts";
+import { CURRENT_FLAGS, startedData, type ChildRequest, type WorkflowBody } from "../workflow/index.ts";
 import { versionOf, type Registry } from "./registry.ts";
 
 export interface NewRunOptions {
@@ -33,10 +36,14 @@ export interface NewRunOptions {
   /** Only for a fork. */
   readonly forked?: string | undefined;
   readonly seed?: bigint | undefined;
+  /** fork.F8 */
+  readonly models?: ModelNames | undefined;
   /** Default: the current ones. A fork that shares entries keeps those of its origin. */
   readonly flags?: readonly number[] | undefined;
   /** Default: the definition's. */
   readonly deadlineMs?: number | undefined;
+  /** Default: the definition's. `"share"` and `"none"`: of a child, or of a generation that continues. */
+  readonly budget?: ChildBudget | undefined;
   /** telemetry.T2 */
   readonly trace?: TraceContext | undefined;
   /** Of the start, which ends when the run exists. */
@@ -44,17 +51,19 @@ export interface NewRunOptions {
 }
 
 export type RunBody = Pick<WorkflowBody, "kind" | "name" | "version"> &
-  Partial<Pick<WorkflowBody, "deadlineMs" | "ports">>;
+  Partial<Pick<WorkflowBody, "budget" | "deadlineMs" | "ports">>;
 
 export function newRun(body: RunBody, options: NewRunOptions): NewRun {
   const { id, input, tags = [], priority = 0, slot, singleton, runtime, payloadLimit, salt, forked, seed } = options;
   const { kind, name, version, ports = {} } = body;
   const deadlineMs = options.deadlineMs ?? body.deadlineMs;
+  const budget = options.budget ?? body.budget ?? "share";
   const updates = Object.values(ports).some(({ port }) => port === "update");
-  const started = entryData.startedData({
+  const started = startedData({
     definition: name,
     version,
     flags: options.flags ?? CURRENT_FLAGS,
+    budget: typeof budget === "object" ? encode(budgetOptionsOf(budget)) : undefined,
     deadlineMs,
     input,
     forked,
@@ -63,12 +72,19 @@ export function newRun(body: RunBody, options: NewRunOptions): NewRun {
     singleton,
     payloadLimit,
     salt,
+    models: options.models,
     trace: options.span?.trace ?? options.trace,
     updates,
   });
   const run = { id, definition: name, kind, version, priority, tags, started, runtime } as const;
   const { span } = options;
-  return { ...run, ...(slot && { slot }), ...(deadlineMs !== undefined && { deadlineMs }), ...(span && { span }) };
+  return {
+    ...run,
+    ...(slot && { slot }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(budget !== "share" && { budget }),
+    ...(span && { span }),
+  };
 }
 
 /** The entry a store writes when it starts the run. */
@@ -103,11 +119,23 @@ export function startSpan(
 /** The run that a parent's child command starts. `parent`: the trace of the parent's run. */
 export function childRun(host: NewRunHost, ask: ChildRequest, parent: TraceContext | undefined): NewRun {
   const { registry, runtime, payloadLimit, newSalt } = host;
-  const { childId: id, definition, input, slot, deadlineMs } = ask;
+  const { childId: id, definition, input, slot, deadlineMs, budget, models } = ask;
   const body = registry.getWorkflow(definition.name, versionOf(definition));
   const span = startSpan(host, body, id, { parent, isRoot: true, command: ask.command });
   const trace = parent;
-  return newRun(body, { id, input, slot, deadlineMs, runtime, payloadLimit, salt: newSalt?.(), trace, span });
+  return newRun(body, {
+    id,
+    input,
+    slot,
+    deadlineMs,
+    budget,
+    runtime,
+    payloadLimit,
+    salt: newSalt?.(),
+    trace,
+    span,
+    models,
+  });
 }
 
 /** The run that `ctx.continueAsNew` starts: its spans are in the trace of the generation before. */
@@ -117,7 +145,8 @@ export function nextRun(
   version: number,
   input: string | undefined,
   trace: TraceContext | undefined,
+  models: ModelNames | undefined,
 ): NewRun {
   const body = registry.getWorkflow(definition, version);
-  return newRun(body, { id: "", input, runtime, payloadLimit, salt: newSalt?.(), trace });
+  return newRun(body, { id: "", input, budget: "share", runtime, payloadLimit, salt: newSalt?.(), trace, models });
 }

@@ -12,6 +12,11 @@ const REPEAT_MS = 1_000;
 /** How many different messages are remembered. */
 const MESSAGE_LIMIT = 100;
 
+/** The fields of a line of user code: those of the engine come first, and data of the same name cannot replace them. */
+export function lineData(own: Readonly<Record<string, unknown>>, data: object | undefined): Record<string, unknown> {
+  return { ...own, ...data, ...own };
+}
+
 export class ProcessLog {
   readonly #log: LogLine;
   readonly #now: () => EpochMs;
@@ -26,7 +31,7 @@ export class ProcessLog {
   /** The logger of one step's code. */
   logger(runId: string, step: string): Required<Logger> {
     const log = (level: LogLevel) => (message: string, data?: object) =>
-      this.#log(level, message, { run: runId, step, ...data });
+      this.#log(level, message, lineData({ run: runId, step }, data));
     return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   }
 

@@ -89,6 +89,8 @@ test("each command of a workflow has one record, by index; what has no index fol
     ["OperationCompleted", "Operation(0)", { attempt: 1, index: 1, operationName: "read", result: "text" }],
     ["ChildWorkflowFailed", "ChildWorkflow(0)", { childExecutionId: "x/1", error: "broken" }],
     ["InputChanged", "Task(0)", { what: "task input" }],
+    ["BudgetRaised", "", { add: { usd: 2 }, by: "ann" }],
+    ["BudgetDeclined", "", { by: "ann" }],
     ["TaskCompleted", "Task(0)", { attempt: 2, failures: [1, 2], result: "paid" }],
     ["UpdateCompleted", "Update(1f)", { id: "1f", result: 4 }],
     ["TimerFired", "Timer(0)"],

@@ -65,7 +65,13 @@ export class StepReading {
 }
 
 /** Entries that change no record. */
-const WITHOUT_RECORD: ReadonlySet<EntryType> = new Set(["OperationRetried", "InputChanged", "RunMigrated"]);
+const WITHOUT_RECORD: ReadonlySet<EntryType> = new Set([
+  "OperationRetried",
+  "InputChanged",
+  "RunMigrated",
+  "BudgetRaised",
+  "BudgetDeclined",
+]);
 
 function retryIn({ seq, data }: PlainEntry): RetryRecord {
   const retry = retryRecordOf(seq, decodeData("RunRetried", data));

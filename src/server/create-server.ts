@@ -15,7 +15,10 @@ import { signInRoutes } from "./auth/sign-in-page.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { errorPageRoute } from "./error-pages.ts";
 import { checkHooks, type Hook } from "./hooks/hook.ts";
+import { extensionOperation, type ServerExtension } from "./extension.ts";
 import type { Notice, ServerHost } from "./host.ts";
+import { OperationCaller, type Operations } from "./mcp/call-operation.ts";
+import { mcpEndpoint, setMcpEndpoint } from "./mcp/endpoint-of.ts";
 import { IdempotentRequests } from "./idempotency.ts";
 import { makeLink, type ApprovalLink, type ApprovalLinkOptions } from "./links/make-link.ts";
 import type { LogRing } from "./log-ring.ts";
@@ -23,7 +26,7 @@ import { MetricsPage } from "./metrics/create-metrics.ts";
 import { timedRoute } from "./metrics/timed-route.ts";
 import { openApiOf } from "./openapi.ts";
 import { operationRoute } from "./operation-route.ts";
-import { OPERATIONS } from "./operations.ts";
+import { OPERATIONS, type ImplementedOperation } from "./operations.ts";
 import { problemResponse } from "./problem.ts";
 import { serverLimits, type ServerLimits } from "./server-limits.ts";
 
@@ -61,6 +64,13 @@ export interface ServerOptions {
   readonly dashboard?: boolean;
   /** Webhooks of other systems, by name: `POST /v1/hooks/<name>` starts a run, sends a signal or resolves a promise. */
   readonly hooks?: Readonly<Record<string, Hook>>;
+  /**
+   * The Model Context Protocol at `POST /mcp`. `false`: there is none. `allow`: the only tools that act (by their names, or the definitions
+   * that they start). Default: every tool that the role of the caller allows.
+   */
+  readonly mcp?: false | { readonly allow?: "all" | readonly string[] };
+  /** Requests of other protocols, such as `a2a` of `reprise/a2a`. */
+  readonly extensions?: readonly ServerExtension[];
   /** Routes of other rooms, tried after those of the API and the dashboard. */
   readonly routes?: readonly HttpRoute[];
 }
@@ -152,15 +162,28 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
   };
   const requests = new IdempotentRequests(limits.requestMs);
   const compile = { host, limits, requests, timers: systemTimers, basePath, refuse };
+  const added = (options.extensions ?? []).flatMap((one) =>
+    one.operations.map((operation) => extensionOperation(operation, () => caller)),
+  );
+  const all = [...OPERATIONS, ...added];
+  const operations = new Map(
+    all.map((implemented) => [implemented.id, { implemented, route: operationRoute(implemented, compile) }]),
+  );
+  const caller: OperationCaller = new OperationCaller({ host, operations, bodyBytes: limits.bodyBytes });
+  if (options.mcp === false) operations.delete("handleMcp");
+  else {
+    const endpoint = mcpEndpoint(caller, options.mcp?.allow ?? "all", onError);
+    endpoint.checkAllow(host.client);
+    setMcpEndpoint(host, endpoint);
+  }
   const handler = new RequestHandler({
     routes: [
-      ...OPERATIONS.map((implemented) => {
-        const route = operationRoute(implemented, compile);
+      ...[...operations.values()].map(({ implemented, route }) => {
         return metrics === undefined
           ? route
           : timedRoute(route, implemented.operation.path, systemClock, metrics.process);
       }),
-      documentRoute(basePath),
+      documentRoute(basePath, all),
       ...signInRoutes(basePath),
       errorPageRoute(basePath),
       ...(options.dashboard === false ? [] : dashboardRoutes({ basePath, isSecure: (url) => access.isSecure(url) })),
@@ -188,7 +211,7 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
   };
   const fetch = async (request: Request): Promise<Response> =>
     access.preflight(request) ?? access.secure(await handler.handle(request), request);
-  return {
+  const server: Server = {
     fetch,
     listen: (at = {}) => listenAt(Object.assign(fetch, { close }), at, access, refuse),
     signInAddress: (address = access.guard.publicOrigin() ?? "http://127.0.0.1") =>
@@ -198,7 +221,12 @@ export function createServer<Defs extends Definition>(engine: Client<Defs>, opti
     close,
     [Symbol.asyncDispose]: close,
   };
+  operationsOf.set(server, caller);
+  return server;
 }
+
+/** The operations of a server, for callers inside this process. */
+export const operationsOf = new WeakMap<Server, Operations>();
 
 function addressOf({ guard }: ServerAccess): string {
   const address = guard.publicOrigin();
@@ -219,7 +247,7 @@ function checkBasePath(path: string): string {
 }
 
 /** `GET /openapi.json`, for every caller: it holds no data. */
-function documentRoute(basePath: string): HttpRoute {
+function documentRoute(basePath: string, operations: readonly ImplementedOperation[]): HttpRoute {
   let text: string | undefined;
   const { pathname } = new URL(`http://localhost${basePath}/openapi.json`);
   return {
@@ -227,7 +255,7 @@ function documentRoute(basePath: string): HttpRoute {
     path: new RegExp(`^${RegExp.escape(pathname)}$`),
     admit: () => ({ name: "anonymous" }),
     handle: () => {
-      text ??= JSON.stringify(openApiOf(OPERATIONS, { version: ENGINE_NAME.replace(/^.*\//, ""), basePath }));
+      text ??= JSON.stringify(openApiOf(operations, { version: ENGINE_NAME.replace(/^.*\//, ""), basePath }));
       return sizedResponse(text, {
         headers: { "content-type": "application/json", "cache-control": "no-cache" },
       });

@@ -9,5 +9,7 @@ export type { AuthOptions } from "./auth/server-access.ts";
 export { callbackUrls, type CallbackOptions, type CallbackTarget } from "./hooks/callback-urls.ts";
 export type { Hook, HookAction, HookEvent } from "./hooks/hook.ts";
 export type { HookSender } from "./hooks/hook-schemes.ts";
+export { serveMcp, type ExtraTool, type McpOptions } from "./mcp/serve-mcp.ts";
 export { LogRing, type KeptLine } from "./log-ring.ts";
+export type { ExtensionCall, ExtensionFrames, ExtensionOperation, ServerExtension } from "./extension.ts";
 export type { Caller, Notice } from "./host.ts";

@@ -101,7 +101,7 @@ function queryParameters({ query, example }: Operation): readonly object[] {
   }));
 }
 
-function responsesOf({ answer, status = 200, example, summary, waits }: Operation): object {
+function responsesOf({ answer, status = 200, example, summary, waits, relays }: Operation): object {
   const content =
     answer === null
       ? undefined
@@ -120,8 +120,8 @@ function responsesOf({ answer, status = 200, example, summary, waits }: Operatio
       description: "The request is refused; `code` says why, `hint` what helps.",
       content: {
         "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
-        // A person reads the refusal.
-        ...(answer === "text/html" && content),
+        // A person reads the refusal, or the client of another protocol.
+        ...((answer === "text/html" || relays === true) && content),
       },
     },
   };

@@ -38,7 +38,7 @@ export interface OperationRouteOptions {
   readonly requests: IdempotentRequests;
 }
 
-interface OperationCaller extends HttpCaller {
+export interface OperationRouteCaller extends HttpCaller {
   readonly caller: Caller | undefined;
 }
 
@@ -48,7 +48,7 @@ export type Act = (call: Call) => Promise<Response>;
 export function operationRoute(
   implemented: ImplementedOperation,
   options: OperationRouteOptions,
-): HttpRoute<OperationCaller> {
+): HttpRoute<OperationRouteCaller> {
   const { id, operation } = implemented;
   const { host, limits, refuse, basePath, requests } = options;
   const { access, logger } = host;
@@ -103,7 +103,8 @@ export function operationRoute(
         const act: Act = isKept ? (one) => requests.once(one, plain) : plain;
         const waits = operation.waits === true || call.waitMs > 0;
         const response = await (waits ? whileValid(call, act) : withinTime(call, act, options));
-        if (isAudited(operation))
+        // The operations that a message asks for have lines of their own.
+        if (isAudited(operation) && operation.relays !== true)
           auditLine(logger, { name: id, operation, caller, params, body, status: response.status });
         return response;
       } catch (error) {

@@ -5,9 +5,11 @@ import {
   approvalLinkOperations,
   controlOperations,
   definitionOperations,
+  evalOperations,
   eventOperations,
   exactOperations,
   hookOperations,
+  mcpOperations,
   messageOperations,
   monitorOperations,
   promiseOperations,
@@ -24,9 +26,11 @@ import { accessHandlers } from "./routes/access.ts";
 import { approvalLinkHandlers } from "./routes/approval-links.ts";
 import { controlHandlers } from "./routes/control.ts";
 import { definitionHandlers } from "./routes/definitions.ts";
+import { evalHandlers } from "./routes/evals.ts";
 import { eventHandlers } from "./routes/events.ts";
 import { exactHandlers } from "./routes/exact.ts";
 import { hookHandlers } from "./routes/hooks.ts";
+import { mcpHandlers } from "./routes/mcp.ts";
 import { messageHandlers } from "./routes/messages.ts";
 import { monitorHandlers } from "./routes/monitor.ts";
 import { promiseHandlers } from "./routes/promises.ts";
@@ -73,7 +77,9 @@ export const OPERATIONS: readonly ImplementedOperation[] = [
   ...group(promiseOperations, promiseHandlers),
   ...group(queueOperations, queueHandlers),
   ...group(scheduleOperations, scheduleHandlers),
+  ...group(evalOperations, evalHandlers),
   ...group(hookOperations, hookHandlers),
+  ...group(mcpOperations, mcpHandlers),
 ];
 
 export { group };

@@ -87,7 +87,7 @@ export function refusalOf(error: unknown): { readonly status: number; readonly c
   return { status, code };
 }
 
-function problemOf(error: unknown): Omit<ProblemBody, "type"> {
+export function problemOf(error: unknown): Omit<ProblemBody, "type"> {
   if (!(error instanceof RepriseError)) return UNEXPECTED;
   const { code, message, details = {} } = error;
   const status = typeof details["status"] === "number" ? details["status"] : statusOfCode(code);

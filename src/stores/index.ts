@@ -2,6 +2,7 @@
 //
 // This file loads no driver: opening a store loads the code of its database.
 
+export { placeAddress } from "./contents/place-address.ts";
 export { mysql } from "./mysql/source.ts";
 export { postgres } from "./postgres/source.ts";
 export { isBusy, storeErrorOf } from "./sqlite/errors.ts";

@@ -28,6 +28,8 @@ export interface OpenOptions {
    * and so will a standby of a server.
    */
   readonly readOnly?: boolean;
+  /** Where large payloads are stored: the address of a folder or a bucket; default: where the store says, or in the store. */
+  readonly contents?: string | undefined;
   /** The clock of a store on a server: the server's, or `clock` (for tests with virtual time). */
   readonly time?: "server" | "given";
 }

@@ -88,6 +88,7 @@ export function createCrashableStore(
       countStatuses: pass("countStatuses"),
       readRunTimes: pass("readRunTimes"),
       listPromises: pass("listPromises"),
+      readBudget: pass("readBudget"),
       readJournal: pass("readJournal"),
       readCheckpoints: pass("readCheckpoints"),
       findCheckpoint: pass("findCheckpoint"),

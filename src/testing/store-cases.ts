@@ -31,10 +31,12 @@ import { memoCases } from "./store-cases/memo.ts";
 import { messageCases } from "./store-cases/messages.ts";
 import { outboxCases } from "./store-cases/outbox.ts";
 import { runEventCases } from "./store-cases/run-events.ts";
+import { contentCases } from "./store-cases/contents.ts";
 import { payloadCases } from "./store-cases/payloads.ts";
 import { portionCases } from "./store-cases/portions.ts";
 import { runtimeCases } from "./store-cases/runtimes.ts";
 import { runWorkCases } from "./store-cases/run-work.ts";
+import { budgetCases } from "./store-cases/budgets.ts";
 import { promiseCases } from "./store-cases/promises.ts";
 import { queueCases } from "./store-cases/queues.ts";
 import { retentionCases } from "./store-cases/retention.ts";
@@ -70,6 +72,7 @@ export const storeCases: readonly StoreCase[] = [
   ...memoCases,
   ...messageCases,
   ...promiseCases,
+  ...budgetCases,
   ...beforeStartCases,
   ...wakeUpCases,
   ...stopCases,
@@ -91,6 +94,7 @@ export const storeCases: readonly StoreCase[] = [
   ...retentionCases,
   ...timeCases,
   ...payloadCases,
+  ...contentCases,
   ...streamCases,
   ...checkpointCases,
   ...forkCases,

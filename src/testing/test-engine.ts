@@ -275,6 +275,9 @@ export class CrashableTestEngine implements TestEngine {
     return this.#call((process) => process.core.find(id, options));
   }
 
+  evaluate: Engine["evaluate"] = (what: any, options: any): Promise<any> =>
+    this.#call((process) => process.core.evaluate(what, options));
+
   bulk: Client["bulk"] = (action, filter, options) =>
     this.#call((process) => process.core.bulk(action, filter, options));
 
@@ -379,6 +382,9 @@ export class CrashableTestEngine implements TestEngine {
         this.#call((process) => (handle(process).update as AnyRequest)(name, ...args)),
       cancel: (reason, options) => command((run) => run.cancel(reason, options)),
       terminate: (reason, options) => command((run) => run.terminate(reason, options)),
+      budget: (options) => this.#call((process) => handle(process).budget(options)),
+      raise: (add, options) => command((run) => run.raise(add, options)),
+      declineBudget: (options) => command((run) => run.declineBudget(options)),
       pause: (options) => command((run) => run.pause(options)),
       retry: (options) => command((run) => run.retry(options)),
       resume: (options) => command((run) => run.resume(options)),

@@ -1,7 +1,7 @@
 // Creates the child run that a node of a flow waits for.
 
 import { digest, encode, RepriseError } from "../base/index.ts";
-import type { NewChild, TraceContext } from "../kernel/index.ts";
+import type { ModelNames, NewChild, TraceContext } from "../kernel/index.ts";
 import { entryData, type ChildRequest } from "../workflow/index.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 import type { StartedChild } from "./run-flow-node.ts";
@@ -17,6 +17,7 @@ export function newFlowChild(
   id: string,
   command: string,
   trace: TraceContext | undefined,
+  models?: ModelNames,
 ): { readonly data: string; readonly child: NewChild } {
   const accepted = registry.acceptChild(definition, input);
   if (accepted === undefined)
@@ -44,6 +45,7 @@ export function newFlowChild(
     detached: false,
     slot,
     deadlineMs: undefined,
+    models,
   };
   const claim = host.claimChild(request);
   const taken = { type: "ChildWorkflowFailed", target: command, data: entryData.childIdTakenData(id) } as const;

@@ -27,6 +27,7 @@ import {
   type QueueSlot,
   type RunNumber,
   type RunRecord,
+  type ModelNames,
   type Store,
   type Telemetry,
   type TraceContext,
@@ -48,7 +49,7 @@ import type { LogLevel } from "../workflow/index.ts";
 import type { PersistentWrite } from "./released-claims.ts";
 import type { Claimer } from "./claimer.ts";
 import { effectNotRecorded, FlowAnswers } from "./flow-answers.ts";
-import { endSpan, nodeSpan, readFlowStart, traceOf, type FlowStart } from "./flow-start.ts";
+import { endSpan, modelsOf, nodeSpan, readFlowStart, traceOf, type FlowStart } from "./flow-start.ts";
 import { fenceOf, inputOf, inputsOf, valueOf, type NodeArguments } from "./node-arguments.ts";
 import { NodeInputs } from "./node-inputs.ts";
 import { claimedNode, PlannedClaims } from "./planned-claims.ts";
@@ -92,7 +93,7 @@ export interface FlowRunnerHost {
   report(error: unknown): void;
 }
 
-type ChildPlace = readonly [id: string, command: string, trace: TraceContext | undefined];
+type ChildPlace = readonly [id: string, command: string, trace: TraceContext | undefined, models?: ModelNames];
 
 export interface FlowRun extends FlowStart {
   readonly record: RunRecord;
@@ -361,7 +362,7 @@ export class FlowRunner {
   #startChildAs(id: string, run: FlowRun, ref: NodeRef, item: ClaimedItem, child: StartedChild): void {
     let started: { readonly data: string; readonly child: NewChild };
     try {
-      started = this.#host.newChild(child, id, item.item, traceOf(run));
+      started = this.#host.newChild(child, id, item.item, traceOf(run), modelsOf(run));
     } catch (error) {
       // The deployment is wrong, so the run is stopped instead of failed.
       if (error instanceof RepriseError && error.code === "UNKNOWN_DEFINITION")
@@ -396,7 +397,8 @@ export class FlowRunner {
   #commit(run: FlowRun, fence: NodeFence, plan: CompletionPlan, claims: PlannedClaims): void {
     const { record, runtime } = run;
     const span = endSpan(this.#host, run, plan.then);
-    const write: CompleteWrite = { write: "complete", run: record.run, fence, ...plan, runtime, span };
+    const { run: number, budget } = record;
+    const write: CompleteWrite = { write: "complete", run: number, budget, fence, ...plan, runtime, span };
     this.#host.pump.submit(write).then(
       (outcome) => this.#committed(run, write, outcome, claims),
       (error: unknown) => {

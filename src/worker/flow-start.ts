@@ -3,6 +3,7 @@
 import {
   decodeData,
   type ClaimedItem,
+  type ModelNames,
   type OpenSpan,
   type RunNumber,
   type RunRecord,
@@ -27,6 +28,11 @@ export function traceOf(run: FlowStart): TraceContext | undefined {
   if (run.trace === undefined && run.started !== undefined)
     run.trace = decodeData("RunStarted", run.started).trace ?? null;
   return run.trace ?? undefined;
+}
+
+/** fork.F8. The names that children of the flow inherit. A text search is enough for most runs. */
+export function modelsOf({ started }: FlowStart): ModelNames | undefined {
+  return started?.includes('"models"') === true ? decodeData("RunStarted", started).models : undefined;
 }
 
 function flowSpan(

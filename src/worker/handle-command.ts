@@ -168,6 +168,7 @@ function addTask(journal: JournalWriter, host: HotRunHost, request: TaskRequest)
     seq,
     data,
     suspicion: 0,
+    budget: record.budget,
   });
   return 1;
 }

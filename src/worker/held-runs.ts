@@ -308,8 +308,8 @@ export class HeldRuns {
   }
 
   onCommitted(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {
-    // Chunks alone do not clear a suspect: a function may emit, and then kill its worker.
-    if (write.entries.length > 0) this.#host.clearSuspect(run.record.run);
+    // Chunks alone do not clear a suspect: a function may emit, and then kill its worker. A run that is released runs none.
+    if (write.entries.length > 0 || write.then === "release") this.#host.clearSuspect(run.record.run);
     if (run.isDiscarded)
       return releasesOf(write, outcome).forEach((claim) => this.#stopped || this.#host.persist(claim));
     // The earlier commit leased tasks and children to this worker, which does not know them.

@@ -10,6 +10,7 @@
 import { CancelledError, Fifo, invariant, type EpochMs } from "../base/index.ts";
 import {
   decodeData,
+  isBudgetAnswer,
   isCancel,
   type Arrival,
   type ClaimedItem,
@@ -34,6 +35,7 @@ import {
   type Wait,
 } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
+import { BudgetWaits } from "./budget-waits.ts";
 import {
   abortUpdates,
   announceCancel,
@@ -70,10 +72,10 @@ export class HotRun {
   #releasing = false;
   readonly #deliverable = new Fifo<Delivery>();
   readonly #operations = new OpenOperations();
-  /** Only for a fork that does not execute all its commands. */
+  /** Only for a fork that does not execute all its commands; for a graph; for a run with a budget. */
   readonly #known: KnownAnswers | undefined;
-  /** Only for a graph. */
   readonly nodes: GraphNodes | undefined;
+  readonly budget: BudgetWaits | undefined;
   /** Tasks that the run claimed eagerly and that have not ended. */
   #localTasks = 0;
   #closingPorts: Set<string> | undefined;
@@ -94,11 +96,11 @@ export class HotRun {
     this.#token = token;
     this.journal = new JournalWriter(record, host, execution.started.data.trace);
     this.journal.checkpointSeq = execution.checkpointSeq;
+    if (record.budget !== undefined) this.budget = new BudgetWaits(this, host, this.#operations);
     if (execution.nodes !== undefined) this.nodes = new GraphNodes(this, host, this.#operations);
     if (execution.answers !== undefined)
       this.#known = new KnownAnswers(execution, execution.answers, this.journal, this.#operations);
-    this.#read = read;
-    this.#readCommitted = read;
+    this.#read = this.#readCommitted = read;
   }
 
   get token(): string | undefined {
@@ -120,7 +122,7 @@ export class HotRun {
   get isDiscarded(): boolean {
     return this.#discarded;
   }
-  /** Held, and neither ended nor being released: it can journal results. */
+  /** Held, neither ended nor being released: it journals results. */
   get acceptsResults(): boolean {
     return this.#token !== undefined && !this.#discarded && !this.#releasing && this.#ended === undefined;
   }
@@ -133,8 +135,7 @@ export class HotRun {
   reacquire(token: string, read: number): void {
     this.#token = token;
     // Another worker may have consumed messages without writing an entry.
-    this.#read = read;
-    this.#readCommitted = read;
+    this.#read = this.#readCommitted = read;
     this.#releasing = false;
     this.journal.beginStretch();
     this.nodes?.onHeld();
@@ -174,6 +175,7 @@ export class HotRun {
     else if (type === "SignalReceived") applySignal(this.journal, this.execution, target, data);
     else if (type === "UpdateRequested") applyUpdate(this.journal, this.execution, target, data);
     else if (isCancel(type)) this.#applyCancel(type, data);
+    else if (isBudgetAnswer(type)) this.budget?.answer(type, data);
     else if (isAwaitedReply(this.execution, target, data))
       appendTerminal(this.journal, this.execution, type, target, data, decodeData(type, data), ran);
   }
@@ -194,6 +196,7 @@ export class HotRun {
   /** Drops the items of these waits, cancels their children and aborts their functions. */
   #cancelWaits(waits: readonly Wait[], cancel: string, isKept: (command: string) => boolean): void {
     dropWaits(this.journal, this.execution, waits, cancel);
+    this.budget?.drop(isKept);
     this.#operations.abandon(() => new CancelledError(), isKept);
     this.#abandonTasks(isKept);
   }
@@ -423,8 +426,8 @@ export class HotRun {
   #end(): void {
     const { outcome } = this.execution;
     if (outcome?.status === "continued") {
-      const { deliveries } = this.journal.pending;
-      const late = [...this.#deliverable.all(), ...(this.#inFlight?.deliveries ?? []), ...deliveries];
+      const coming = this.journal.pending.deliveries;
+      const late = [...this.#deliverable.all(), ...(this.#inFlight?.deliveries ?? []), ...coming];
       this.#next = nextGeneration(this.execution, outcome, late, (one) => this.#host.newGeneration(this.journal, one));
       if (this.#next !== undefined) abortUpdates(this.journal, this.execution);
     }

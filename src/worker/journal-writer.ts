@@ -122,6 +122,7 @@ export class JournalWriter {
       startedAt: ran?.tookMs === undefined ? undefined : ran.startedAt,
       tookMs: ran === undefined ? undefined : (ran.tookMs ?? Math.max(0, at - ran.startedAt)),
       memo: ran?.memo,
+      charge: ran?.charge,
     };
     const traced = ran?.span === undefined ? entry : { ...entry, span: ran.span };
     this.pending.entries.push(traced);
@@ -182,6 +183,7 @@ export class JournalWriter {
       checkpoints: pending.checkpoints === EMPTY ? undefined : pending.checkpoints,
       promises: pending.promiseChanges(),
       runtime,
+      budget: this.record.budget,
       then,
       span: then === "hold" ? undefined : this.takeStretch(then === "release" ? "waiting" : then),
     };

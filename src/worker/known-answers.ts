@@ -108,8 +108,8 @@ function nameOf(call: AnswerableCall): string {
 function callOf(request: CommandRequest): AnswerableCall | undefined {
   switch (request.kind) {
     case "operation": {
-      const { command, name, index, input, isNode = false, isRecordable = true } = request;
-      return { type: "Operation", command, name, index, input, isNode, isRecordable };
+      const { command, name, index, input, isNode = false, isRecordable = true, isLive = false } = request;
+      return { type: "Operation", command, name, index, input, isNode, isRecordable, isLive };
     }
     case "task":
       return opening("TaskScheduled", request);

@@ -11,6 +11,8 @@ export class OpenOperations {
   readonly #attempts = new Map<string, Attempt | undefined>();
   /** Requested while the run was paused. */
   #parked: OperationRequest[] | undefined;
+  /** Those that wait for their budget. */
+  #unfunded: Map<string, OperationRequest> | undefined;
   /** Most runs have none. */
   #transactions: Fifo<PendingTransaction> | undefined;
 
@@ -36,6 +38,7 @@ export class OpenOperations {
 
   /** False when it was not open. */
   end(command: string): boolean {
+    this.#unfunded?.delete(command);
     return this.#attempts.delete(command);
   }
 
@@ -43,13 +46,14 @@ export class OpenOperations {
   abandon(reason: () => unknown, isKept: (command: string) => boolean): void {
     if (this.#attempts.size === 0) return;
     const abandoned = [...this.#attempts].filter(([command]) => !isKept(command));
-    for (const [command] of abandoned) this.#attempts.delete(command);
+    for (const [command] of abandoned) this.end(command);
     for (const [, attempt] of abandoned) attempt?.abandon(reason());
   }
 
-  /** Every operation is a node that waits; none is about to start. */
+  /** Every operation is a node that waits, or waits for its budget; none is about to start. */
   get areSuspended(): boolean {
-    for (const attempt of this.#attempts.values()) if (attempt?.isSuspended !== true) return false;
+    for (const [command, attempt] of this.#attempts)
+      if (attempt?.isSuspended !== true && this.#unfunded?.has(command) !== true) return false;
     return true;
   }
 
@@ -57,6 +61,23 @@ export class OpenOperations {
   get areIdle(): boolean {
     for (const attempt of this.#attempts.values()) if (attempt?.isSuspended === false) return false;
     return true;
+  }
+
+  // ── budgets ──
+
+  waitForBudget(request: OperationRequest): void {
+    this.wait(request.command);
+    (this.#unfunded ??= new Map()).set(request.command, request);
+  }
+
+  get unfunded(): readonly string[] {
+    return this.#unfunded === undefined ? [] : [...this.#unfunded.keys()];
+  }
+
+  takeUnfunded(): readonly OperationRequest[] {
+    const unfunded = [...(this.#unfunded?.values() ?? [])];
+    this.#unfunded = undefined;
+    return unfunded;
   }
 
   // ── pausing (control.C1) ──

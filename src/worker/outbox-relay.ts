@@ -91,8 +91,8 @@ export class OutboxRelay {
   }
 
   /** After every write of this process: it may have written events. */
-  wrote(write: Write): void {
-    if (this.#host.webhooks !== undefined && this.#host.webhooks.length > 0 && mayReport(write))
+  wrote(write: Write, outcome: object): void {
+    if (this.#host.webhooks !== undefined && this.#host.webhooks.length > 0 && mayReport(write, outcome))
       this.#host.wantMessages();
   }
 
@@ -194,13 +194,15 @@ export class OutboxRelay {
   }
 }
 
-/** Whether the write ends or stops a run, or opens a promise. */
-function mayReport(write: Write): boolean {
+/** Whether the write ends or stops a run, opens a promise, or found the budget reached. */
+function mayReport(write: Write, outcome: object): boolean {
   switch (write.write) {
     case "turn":
       return (write.then !== "hold" && write.then !== "release") || (write.promises?.opened.length ?? 0) > 0;
     case "complete":
       return write.then !== "continue";
+    case "reserve":
+      return "status" in outcome && outcome.status === "waiting";
     default:
       return write.write === "stop" || write.write === "terminate";
   }

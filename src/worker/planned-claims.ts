@@ -47,7 +47,7 @@ export class PlannedClaims {
 
 /** The claim of a node that a commit of this worker made ready and leased to it. */
 export function claimedNode(
-  { run, id, definition, generation }: RunRecord,
+  { run, id, definition, generation, budget }: RunRecord,
   item: string,
   token: string,
   seq: number,
@@ -67,5 +67,6 @@ export function claimedNode(
     seq,
     data: "",
     suspicion: 0,
+    budget,
   };
 }

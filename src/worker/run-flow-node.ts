@@ -6,11 +6,13 @@ import {
   parseNow,
   taskBody,
   type AnyTask,
+  type Charge,
   type ClaimedItem,
   type Definition,
   type OpenSpan,
   type PureStep,
   type QueueSlot,
+  type TaskCost,
 } from "../kernel/index.ts";
 import {
   requireSynchronous,
@@ -31,7 +33,7 @@ import { Attempt } from "./attempt.ts";
 import { answerOf, type Memos } from "./memos.ts";
 import type { NodeArguments } from "./node-arguments.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
-import { factsOf, nextAttempt, type TaskHost } from "./run-task.ts";
+import { factsOf, itemSpending, nextAttempt, type TaskHost } from "./run-task.ts";
 
 export interface FlowNodeListener {
   /** Its function is called now. */
@@ -94,7 +96,9 @@ export function runFlowNode(
 }
 
 interface NodeCall {
-  readonly call: (ctx: Attempt, memos: Memos) => unknown;
+  /** `pay` calls the function, after it has reserved what the call may cost. */
+  readonly call: (ctx: Attempt, memos: Memos, pay: (input: unknown, execute: () => unknown) => unknown) => unknown;
+  readonly cost?: TaskCost | undefined;
   readonly isPure?: boolean;
   readonly recover: ((error: unknown) => unknown) | undefined;
   readonly recoversTimeouts?: boolean;
@@ -146,7 +150,10 @@ function workOf(
   if (given === SKIPPED) return { outcome: "skip" };
   if ("item" in given) {
     if (work.kind !== "spread") throw new InvariantError(`Node ${ref.item} is not an item of a spread.`);
-    return callOf(work.run, given.item, (ctx) => (work.run as Function)(ctx, given.item, ref.index));
+    const { cost } = work;
+    const call: NodeCall["call"] = (ctx, _memos, pay) =>
+      pay(given.item, () => (work.run as Function)(ctx, given.item, ref.index));
+    return callOf(work.run, given.item, cost, call);
   }
   if ("value" in given) return valueOf(given.value);
   const { values } = given;
@@ -158,15 +165,15 @@ function workOf(
       const { pure } = work;
       const call: NodeCall["call"] =
         pure === undefined
-          ? (ctx) => run(ctx, values)
-          : (ctx, memos) => {
+          ? (ctx, _memos, pay) => pay(values, () => run(ctx, values))
+          : (ctx, memos, pay) => {
               const step = (): PureStep => ({ kind: "node", name, of, pure, input: encode(values) });
-              return memos.recall(step, ctx, () => run(ctx, values));
+              return memos.recall(step, ctx, () => pay(values, () => run(ctx, values)));
             };
-      return { call, isPure: pure !== undefined, recover: caught, recoversTimeouts };
+      return { call, cost: work.cost, isPure: pure !== undefined, recover: caught, recoversTimeouts };
     }
     case "call":
-      return callOf(work.definition, derive(node, values));
+      return callOf(work.definition, derive(node, values), work.cost);
     default:
       return valueOf(derive(node, values));
   }
@@ -176,19 +183,24 @@ function valueOf(value: unknown): NodeOutcome {
   return { outcome: "value", value, attempt: 0 };
 }
 
-function callOf(what: unknown, input: unknown, call?: (ctx: Attempt) => unknown): NodeCall | StartedChild {
+function callOf(
+  what: unknown,
+  input: unknown,
+  cost: TaskCost | undefined,
+  call?: NodeCall["call"],
+): NodeCall | StartedChild {
   if (isTask(what)) {
     const { run, schema, pure } = taskBody(what as AnyTask);
     const { name } = what;
-    const call: NodeCall["call"] = (ctx, memos) => {
+    const call: NodeCall["call"] = (ctx, memos, pay) => {
       const parsed = parseNow(schema, input, `task ${name}`);
-      if (pure === undefined) return run(ctx, parsed);
+      if (pure === undefined) return pay(parsed, () => run(ctx, parsed));
       const step = (): PureStep => ({ kind: "task", name, pure, input: textOf(parsed) });
-      return memos.recall(step, ctx, () => run(ctx, parsed));
+      return memos.recall(step, ctx, () => pay(parsed, () => run(ctx, parsed)));
     };
-    return { call, isPure: pure !== undefined, recover: undefined };
+    return { call, cost, isPure: pure !== undefined, recover: undefined };
   }
-  if (typeof what === "function" && call !== undefined) return { call, recover: undefined };
+  if (typeof what === "function" && call !== undefined) return { call, cost, recover: undefined };
   return { definition: what as Definition, input };
 }
 
@@ -222,20 +234,25 @@ function attempt(
     timers: host.timers,
     logger: host.logger,
   });
+  const spending = itemSpending(host, item, `Node ${node.id}`, work.cost);
+  const pay = (input: unknown, execute: () => unknown): unknown =>
+    spending === undefined ? execute() : spending.call(context, input, execute, work.isPure !== true);
   context.start(
-    () => work.call(context, host.memos),
+    () => work.call(context, host.memos, pay),
     {
       settled: () => host.onSettled(item),
       completed: (returned) => {
         const { attempt, failures } = item;
         const { value, reused, key } = answerOf(returned);
-        const ran = reused === undefined ? factsOf(host, item, startedAt, span) : undefined;
+        const charge = spending?.chargeOf(value);
+        const ran = reused === undefined ? factsOf(host, item, startedAt, span, charge) : undefined;
         const remember = key === undefined ? undefined : { memo: key, by: host.memos.runtime };
         listener.ended({ outcome: "value", value, attempt, failures, ran, reused, remember });
       },
-      failed: (error) => fail(host, node, item, work, error, startedAt, listener, span),
+      failed: (error) =>
+        fail(host, node, item, work, error, startedAt, listener, span, spending?.chargeOfFailure(error)),
     },
-    work.isPure,
+    work.isPure === true || spending !== undefined,
   );
   return context;
 }
@@ -249,11 +266,13 @@ function fail(
   startedAt: EpochMs,
   listener: FlowNodeListener,
   span: OpenSpan | undefined,
+  charge: Charge | undefined,
 ): void {
   const decision = retryOrFail({ ...item, step: item.item, name: node.id }, node.policy.retry, error);
   const { attempt: count, failures } = item;
-  if (decision.retry) return host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt, span));
-  const ran = factsOf(host, item, startedAt, span);
+  if (decision.retry)
+    return host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt, span, charge));
+  const ran = factsOf(host, item, startedAt, span, charge);
   let last = decision.error;
   if (recover !== undefined && recoversTimeouts !== true && isTimeout(error)) last = uncaughtTimeout(last);
   else if (recover !== undefined)

@@ -2,7 +2,7 @@
 // when the call has ended.
 
 import { decode, encode, toMs, type EpochMs, type Timers } from "../base/index.ts";
-import { decodeData, type Logger, type OpenSpan, type PureStep } from "../kernel/index.ts";
+import { decodeData, stepTraceOf, type Charge, type Logger, type OpenSpan, type PureStep } from "../kernel/index.ts";
 import { entryData, type OperationRequest } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
 import { answerOf, factsWithMemo, type Memos } from "./memos.ts";
@@ -10,6 +10,7 @@ import type { HotRun } from "./hot-run.ts";
 import type { EndedExecution } from "./journal-writer.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
+import { Spending, type SpendingHost } from "./spender.ts";
 
 export interface OperationHost {
   readonly timers: Timers;
@@ -17,6 +18,9 @@ export interface OperationHost {
   /** Counts the running nodes of graphs, without those that wait. */
   readonly nodeSlots: ExecutionSlots;
   readonly memos: Memos;
+  readonly spending: SpendingHost;
+  /** held-runs.R3 */
+  evict(run: HotRun): void;
   readonly now: () => EpochMs;
   /** False while the worker drains: the next holder runs the operations that have not started. */
   mayStart(): boolean;
@@ -56,11 +60,18 @@ function startOperation(
 ): void {
   const { id: runId, generation } = run.record;
   const { timeout } = request.policy;
-  const span = run.journal.begin(request.isNode === true ? "node" : "run", request.name, {
-    command: request.command,
-    attempt: attempt + 1,
-    execution: executionOf(request, attempt),
-  });
+  const traced = stepTraceOf(request.policy);
+  const span = run.journal.begin(
+    request.isNode === true ? "node" : (traced?.kind ?? "run"),
+    traced?.name ?? request.name,
+    {
+      command: request.command,
+      attempt: attempt + 1,
+      execution: executionOf(request, attempt),
+      attributes: traced?.attributes,
+    },
+  );
+  if (traced?.content !== undefined) span?.annotate({}, traced.content);
   const context = new Attempt({
     span,
     runId,
@@ -81,23 +92,51 @@ function startOperation(
   });
   if (!host.mayStart() || !run.startOperation(request, context)) return giveBack();
   const fields = operationFields(request, attempt, host.now(), span);
-  const call = (): unknown => request.call(context, request.input === undefined ? undefined : decode(request.input));
+  const spending = spendingOf(host, run, request, attempt);
+  const inputOf = (): unknown => (request.input === undefined ? undefined : decode(request.input));
+  const execute = (): unknown => request.call(context, inputOf());
+  const isPure = request.pure !== undefined;
+  const call = spending === undefined ? execute : () => spending.call(context, undefined, execute, !isPure);
   context.start(
     request.pure === undefined ? call : () => recall(host, run, request, request.pure!, context, call),
     {
       settled: giveBack,
-      completed: (value) => complete(host, run, request, fields, value),
+      completed: (value) =>
+        complete(host, run, request, charged(fields, spending?.chargeOf(answerOf(value).value)), value),
       failed: (error) =>
         context.stoppedBy === undefined
-          ? failOperation(host, run, request, fields, error)
+          ? failOperation(host, run, request, charged(fields, spending?.chargeOfFailure(error)), error)
           : // rules.G12. An aborted node is not retried, and its error is not the reason the run fails.
             end(run, request, fields, context.stoppedBy),
     },
-    request.pure !== undefined,
+    isPure || spending !== undefined,
   );
 }
 
 const nothing = (): void => {};
+
+/** Undefined: the call costs nothing, or its run has no budget. */
+function spendingOf(
+  host: OperationHost,
+  run: HotRun,
+  request: OperationRequest,
+  attempt: number,
+): Spending | undefined {
+  const { cost, command } = request;
+  const { run: number, id: runId, definition, budget } = run.record;
+  if (cost === undefined || budget === undefined || run.token === undefined) return undefined;
+  return new Spending(host.spending, {
+    ...{ run: number, runId, definition, budget, token: run.token, command, cost },
+    name: `Operation ${request.name}`,
+    execution: executionOf(request, attempt),
+    onWaiting: () => run.budget?.add({ ...request, attempt, dueAt: undefined }),
+    onLost: () => host.evict(run),
+  });
+}
+
+function charged(fields: Fields, charge: Charge | undefined): Fields {
+  return charge === undefined ? fields : { ...fields, charge };
+}
 
 interface Fields extends entryData.OperationFields, EndedExecution {}
 
@@ -128,7 +167,15 @@ function recall(
   return memos.recall(() => step, attempt, call);
 }
 
+/** What a library says about the value of its step. */
+function annotate({ policy }: OperationRequest, { span }: Fields, value: unknown): void {
+  if (span === undefined) return;
+  const { resultOf, resultContentOf } = stepTraceOf(policy) ?? {};
+  if (resultOf !== undefined) span.annotate(resultOf(value), resultContentOf && (() => resultContentOf(value)));
+}
+
 function complete(host: OperationHost, run: HotRun, request: OperationRequest, fields: Fields, value: unknown): void {
+  annotate(request, fields, value);
   const answer = request.pure === undefined ? undefined : answerOf(value);
   let result = answer?.text;
   try {

@@ -14,6 +14,7 @@ import {
   decodeData,
   sentContext,
   type Arrival,
+  type Charge,
   type ClaimedItem,
   type ExecutionFacts,
   type FailedExecution,
@@ -22,6 +23,7 @@ import {
   type Policy,
   type PureStep,
   type TaskBody,
+  type TaskCost,
   type TaskScheduledData,
   type Telemetry,
 } from "../kernel/index.ts";
@@ -30,12 +32,14 @@ import { Attempt } from "./attempt.ts";
 import { answerOf, factsWithMemo, type Memos } from "./memos.ts";
 import { ItemReturned, type RemoteTasks } from "./remote-tasks.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
+import { Spending, type SpendingHost } from "./spender.ts";
 
 export interface TaskHost {
   readonly limits: PayloadLimits | undefined;
   readonly timers: Timers;
   readonly workerName: string;
   readonly memos: Memos;
+  readonly spending: SpendingHost;
   /** Set: the function is called at another site. */
   readonly remote?: RemoteTasks | undefined;
   readonly telemetry?: Telemetry | undefined;
@@ -46,6 +50,8 @@ export interface TaskHost {
   report(error: unknown): void;
   /** The item has its terminal entry. */
   onEnded(item: ClaimedItem, arrival: Arrival): void;
+  /** The item waits for its budget: the store has released it. */
+  onWaiting(item: ClaimedItem): void;
   /** The worker releases the item; any worker runs the next attempt. */
   onRetry(item: ClaimedItem, next: NextAttempt): void;
 }
@@ -109,14 +115,16 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     timers: host.timers,
     logger: host.logger,
   });
+  const spending = itemSpending(host, item, `Task ${item.name}`, body.cost);
   context.start(
-    () => callTask(host, body, item, scheduled, context, timeoutMs),
+    () => callTask(host, body, item, scheduled, context, timeoutMs, spending),
     {
       settled: () => host.onSettled(item),
-      completed: (value) => complete(host, item, value, factsOf(host, item, startedAt, span)),
-      failed: (error) => fail(host, policy.retry, item, error, startedAt, span),
+      completed: (value) =>
+        complete(host, item, value, factsOf(host, item, startedAt, span, spending?.chargeOf(answerOf(value).value))),
+      failed: (error) => fail(host, policy.retry, item, error, startedAt, span, spending?.chargeOfFailure(error)),
     },
-    body.pure !== undefined,
+    body.pure !== undefined || spending !== undefined,
   );
   return context;
 }
@@ -145,15 +153,30 @@ function callTask(
   { input, life: epoch = 0 }: TaskScheduledData,
   context: Attempt,
   timeoutMs: number | undefined,
+  spending: Spending | undefined,
 ): unknown {
   const inputText = (): string | undefined => (input === undefined ? undefined : encode(input));
-  const call = (): unknown =>
+  const execute = (): unknown =>
     remote === undefined
       ? run(context, input)
       : remote.execute({ item, label, input: inputText(), epoch, timeoutMs, context });
+  const call = spending === undefined ? execute : () => spending.call(context, input, execute, pure === undefined);
   if (pure === undefined) return call();
   const step = (): PureStep => ({ kind: "task", name: item.name, pure, input: inputText() });
   return memos.recall(step, context, call);
+}
+
+/** Undefined: the item costs nothing, or its run has no budget. */
+export function itemSpending(
+  host: TaskHost,
+  item: ClaimedItem,
+  name: string,
+  cost: TaskCost | undefined,
+): Spending | undefined {
+  const { run, runId, definition, budget, token, item: command, execution, slot } = item;
+  if (cost === undefined || budget === undefined) return undefined;
+  const place = { run, runId, definition, budget, token, command, execution, item: { slot } };
+  return new Spending(host.spending, { ...place, name, cost, onWaiting: () => host.onWaiting(item) });
 }
 
 /** The facts of an execution that ends now. */
@@ -162,8 +185,10 @@ export function factsOf(
   { execution }: ClaimedItem,
   startedAt: EpochMs,
   span: OpenSpan | undefined,
+  charge: Charge | undefined,
 ): ExecutionFacts {
-  return { execution, worker: host.workerName, startedAt, tookMs: Math.max(0, host.now() - startedAt), span };
+  const tookMs = Math.max(0, host.now() - startedAt);
+  return { execution, worker: host.workerName, startedAt, tookMs, span, ...(charge && { charge }) };
 }
 
 function complete(host: TaskHost, item: ClaimedItem, value: unknown, ran: ExecutionFacts): void {
@@ -194,13 +219,14 @@ function fail(
   error: unknown,
   startedAt: EpochMs,
   span: OpenSpan | undefined,
+  charge: Charge | undefined,
 ): void {
   // remote-tasks.R2
   if (error instanceof ItemReturned)
     return host.onRetry(item, { availableAt: host.now() + error.delayMs, attempt: item.attempt });
   const decision = retryOrFail({ ...item, step: item.item }, retry, error);
-  if (!decision.retry) return end(host, item, decision.error, factsOf(host, item, startedAt, span));
-  host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt, span));
+  if (!decision.retry) return end(host, item, decision.error, factsOf(host, item, startedAt, span, charge));
+  host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt, span, charge));
 }
 
 /** The attempt after one that failed. */
@@ -211,11 +237,13 @@ export function nextAttempt(
   error: unknown,
   startedAt: EpochMs,
   span: OpenSpan | undefined,
+  charge: Charge | undefined,
 ): NextAttempt {
+  const failed = { attempt, execution, worker: host.workerName, startedAt, data: entryData.failureData(error), span };
   return {
     availableAt: host.now() + delayMs,
     attempt: attempt + 1,
     failures: entryData.addFailure(failures, error),
-    failed: { attempt, execution, worker: host.workerName, startedAt, data: entryData.failureData(error), span },
+    failed: charge === undefined ? failed : { ...failed, charge },
   };
 }

@@ -14,9 +14,10 @@ export interface TaskOutcomesHost {
   onFailed(item: ClaimedItem): void;
   persist(write: PersistentWrite): void;
   dueAt(at: EpochMs): void;
+  onQueueSlotFreed(): void;
 }
 
-export function taskOutcomes(host: TaskOutcomesHost): Pick<TaskPoolHost, "onEnded" | "onRetry"> {
+export function taskOutcomes(host: TaskOutcomesHost): Pick<TaskPoolHost, "onEnded" | "onRetry" | "onWaiting"> {
   return {
     onEnded(item, arrival, wasLocal) {
       const { run, token, slot } = item;
@@ -25,6 +26,11 @@ export function taskOutcomes(host: TaskOutcomesHost): Pick<TaskPoolHost, "onEnde
       const hot = host.findRun(run);
       if (hot?.acceptsResults === true) return hot.endTask(item, arrival, wasLocal);
       host.persist({ write: "end-item", run, item: item.item, token, ...(slot && { slot }), arrival });
+    },
+    onWaiting({ run, item }, wasLocal) {
+      host.clearSuspect(`${run} ${item}`);
+      if (wasLocal) host.findRun(run)?.onLocalTaskGone();
+      host.onQueueSlotFreed();
     },
     onRetry({ run, item, token, slot }, next, wasLocal) {
       host.clearSuspect(`${run} ${item}`);

@@ -7,6 +7,7 @@ import type { Registry } from "../process/index.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
 import type { Memos } from "./memos.ts";
 import type { RemoteTasks } from "./remote-tasks.ts";
+import type { SpendingHost } from "./spender.ts";
 import { runTask, type NextAttempt, type TaskHost } from "./run-task.ts";
 
 export interface TaskPoolHost {
@@ -16,12 +17,14 @@ export interface TaskPoolHost {
   readonly registry: Registry;
   readonly workerName: string;
   readonly memos: Memos;
+  readonly spending: SpendingHost;
   readonly remote?: RemoteTasks | undefined;
   readonly telemetry?: Telemetry | undefined;
   now(): EpochMs;
   logger(runId: string, step: string): Required<Logger>;
   onEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void;
   onRetry(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void;
+  onWaiting(item: ClaimedItem, wasLocal: boolean): void;
   report(error: unknown): void;
   /** A slot is free. */
   onSlotFreed(): void;
@@ -64,6 +67,7 @@ export class TaskPool {
       timers: host.timers,
       workerName: host.workerName,
       memos: host.memos,
+      spending: host.spending,
       remote: host.remote,
       telemetry: host.telemetry,
       now: () => host.now(),
@@ -72,6 +76,7 @@ export class TaskPool {
       report: (error) => host.report(error),
       onSettled: () => this.#onSettled(item),
       onEnded: (ended, arrival) => host.onEnded(ended, arrival, local),
+      onWaiting: (waiting) => host.onWaiting(waiting, local),
       onRetry: (failed, next) => host.onRetry(failed, next, local),
     });
   }

@@ -43,7 +43,8 @@ export interface WebhookBody {
 export function eventIdOf({ runId, generation, event }: ClaimedMessage): string {
   if (event === undefined) return "";
   const { kind, entry, runCreatedAt, at } = event;
-  const place = kind === "blocked" || kind === "determinism_violation" ? at : entry;
+  const hasNoEntry = kind === "blocked" || kind === "determinism_violation" || kind === "budget";
+  const place = hasNoEntry ? at : entry;
   return `evt_${digestOf("reprise/webhook/v1", runId, generation, runCreatedAt, kind, place).slice(0, 32)}`;
 }
 
@@ -80,6 +81,8 @@ function endData({ event, data }: ClaimedMessage, { payloads }: WebhookEndpoint)
         ...(payloads && reason !== undefined && { reason }),
       };
     }
+    case "budget":
+      return { status: "waiting" };
     default:
       return { status: event?.kind };
   }

@@ -49,6 +49,7 @@ import { ScheduleRunner } from "./schedule-runner.ts";
 import { journalLimit, type JournalLimitHost } from "./journal-limit.ts";
 import { ClaimFilter } from "./claim-filter.ts";
 import { ExecutionSlots } from "./execution-slots.ts";
+import { spendingHost } from "./spender.ts";
 import { taskOutcomes } from "./task-outcomes.ts";
 import { TaskPool } from "./task-pool.ts";
 import { Transactions } from "./transactions.ts";
@@ -115,7 +116,7 @@ export class Worker {
       },
       wrote: (write, outcome) => {
         this.#meter.note(write, outcome);
-        this.#outbox.wrote(write);
+        this.#outbox.wrote(write, outcome);
         if (telemetry !== undefined) endSpans(write, outcome);
         this.#failures.onWrote(write, outcome);
         options.remote?.wrote(write, outcome);
@@ -128,10 +129,9 @@ export class Worker {
     });
     this.#drain = new Drain({ timers, pump: this.pump, slots: this.#slots, runs: () => this.#runs });
     const memos = new Memos({ store, timers, foreign, runtime, ...this.#log.ofMemos() });
+    const spending = spendingHost(this.pump, timers, options.log);
     this.#tasks = new TaskPool({
-      memos,
-      telemetry,
-      remote: options.remote,
+      ...{ memos, spending, telemetry, remote: options.remote },
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       timers,
       slots: this.#slots,
@@ -145,6 +145,7 @@ export class Worker {
         onFailed: (item) => this.#failures.onTaskFailed(item),
         persist: (write) => this.#persistentWrites.submit(write),
         dueAt: (at) => this.#poller.dueAt(at),
+        onQueueSlotFreed: () => this.#claimer.onQueueSlotFreed(),
       }),
       report: (error) => this.#log.report(error),
       onSlotFreed: () =>
@@ -172,7 +173,8 @@ export class Worker {
       timers,
       slots: this.#slots,
       nodeSlots: this.#nodeSlots,
-      memos,
+      ...{ memos, spending },
+      evict: (run) => this.#runs.evict(run),
       now: () => store.now(),
       mayStart: () => !this.#drain.isDraining,
       logger: (runId, step) => this.#log.logger(runId, step),
@@ -182,7 +184,7 @@ export class Worker {
       operations: this.#operationHost,
       committed: (run, write, outcome) => {
         this.#meter.note(write, outcome);
-        this.#outbox.wrote(write);
+        this.#outbox.wrote(write, outcome);
         if (telemetry !== undefined) endSpans(write, outcome);
         this.#failures.onTurn(run.record, write, outcome);
         this.#runs.onCommitted(run, write, outcome);
@@ -379,8 +381,8 @@ export class Worker {
       return slot === undefined && body !== undefined ? this.claimEagerly(body) : undefined;
     },
     newChild: (request, trace) => childRun(this.#options, request, trace),
-    newGeneration: ({ record: { definition }, trace }, { version, input }) => {
-      const { started, runtime } = nextRun(this.#options, definition, version, input, trace);
+    newGeneration: ({ record: { definition }, trace }, { version, input, models }) => {
+      const { started, runtime } = nextRun(this.#options, definition, version, input, trace, models);
       // Waiting runs go first: a run that continues as new without end must not starve them.
       const claim = this.#claimer.isRequested("turns") ? undefined : this.claimEagerly({ name: definition, version });
       return { version, started, runtime, ...(claim && { claim }) };

@@ -1,13 +1,14 @@
 // ctx.child: starts another run. Its end settles the command.
 
 import { digest, digestOf, encode, RepriseError } from "../base/index.ts";
-import { checkDeadline, stepPath, type Definition } from "../kernel/index.ts";
+import { checkChildBudget, checkDeadline, stepPath, type Definition } from "../kernel/index.ts";
 import { compareInput } from "./command-matcher.ts";
 import type { ChildOptions } from "./context.ts";
 import { childInitiatedData, encodeInput } from "./entry-data.ts";
 import { unregistered } from "./execution-host.ts";
 import type { Execution } from "./execution.ts";
 import { never, rejected } from "./refusals.ts";
+import { NO_MODELS } from "./run-models.ts";
 import { nodeOfCaller } from "./scope.ts";
 
 export interface RequestedChild {
@@ -75,6 +76,8 @@ export function requestChild(
       detached,
       slot: accepted.slot,
       deadlineMs,
+      ...(execution.draws.models !== NO_MODELS && { models: execution.draws.models }),
+      budget: options.budget === undefined ? undefined : checkChildBudget(options.budget, `Child ${id}`),
     } as const;
     execution.requests.push(request);
   }

@@ -7,6 +7,7 @@ import { encodeNamed } from "./entry-data.ts";
 import { unregistered } from "./execution-host.ts";
 import type { Execution } from "./execution.ts";
 import { never, rejected } from "./refusals.ts";
+import { NO_MODELS } from "./run-models.ts";
 import { refuseInsideStep } from "./scope.ts";
 
 export function requestContinue(execution: Execution, given: unknown, version: number | undefined): Promise<never> {
@@ -24,6 +25,7 @@ export function requestContinue(execution: Execution, given: unknown, version: n
     version: next,
     input,
     given: given === undefined ? undefined : digest(encode(given)),
+    ...(execution.draws.models !== NO_MODELS && { models: execution.draws.models }),
   });
   return never();
 }

@@ -14,7 +14,7 @@ export function requestOperation(
   name: string,
   input: { readonly value: unknown } | undefined,
   call: OperationRequest["call"],
-  policy: Policy & Pick<InputOperationOptions, "pure">,
+  policy: Policy & Pick<InputOperationOptions, "cost" | "live" | "pure">,
   undo?: StepUndo,
   database?: Database<unknown>,
 ): Promise<unknown> {
@@ -40,7 +40,7 @@ function operationRequest(
   name: string,
   input: string | undefined,
   call: OperationRequest["call"],
-  policy: Policy & Pick<InputOperationOptions, "pure">,
+  policy: Policy & Pick<InputOperationOptions, "cost" | "live" | "pure">,
   database: Database<unknown> | undefined,
 ): OperationRequest {
   return {
@@ -53,6 +53,8 @@ function operationRequest(
     database,
     policy,
     pure: policy.pure,
+    cost: policy.cost,
+    ...(policy.live === true && { isLive: true }),
     epoch: execution.epochs.of(index),
     attempt: retried === undefined ? 0 : (retried.data.attempt ?? 0) + 1,
     dueAt: retried === undefined ? undefined : retried.at + retried.data.delay,

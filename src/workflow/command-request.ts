@@ -1,7 +1,18 @@
 // Command requests: what the code has requested and the journal does not have yet. The worker turns them into entries and work.
 
 import type { EpochMs, RepriseError } from "../base/index.ts";
-import type { AnyTask, Arrival, Database, Definition, QueueSlot, Policy, SentSettlement } from "../kernel/index.ts";
+import type {
+  AnyTask,
+  Arrival,
+  CallCost,
+  Database,
+  Definition,
+  ModelNames,
+  ChildBudget,
+  QueueSlot,
+  Policy,
+  SentSettlement,
+} from "../kernel/index.ts";
 import type { OperationContext } from "./context.ts";
 
 interface RecordedRequest {
@@ -25,6 +36,10 @@ export interface ChildRequest extends RecordedRequest {
   readonly detached: boolean;
   readonly slot: QueueSlot | undefined;
   readonly deadlineMs: number | undefined;
+  /** fork.F8. Those of its parent. */
+  readonly models?: ModelNames | undefined;
+  /** Undefined: its definition's, or that of the parent. */
+  readonly budget?: ChildBudget | undefined;
 }
 export interface TimerRequest extends RecordedRequest {
   readonly kind: "timer";
@@ -113,6 +128,9 @@ export interface OperationRequest {
   readonly policy: Policy;
   /** The version of its function, if its result depends on its input alone. */
   readonly pure?: string | undefined;
+  readonly cost?: CallCost | undefined;
+  /** True: the function is called, even if the effects of the run are those of its origin (fork-answers.A6). */
+  readonly isLive?: boolean;
   /** retry-record.V3 */
   readonly epoch: number;
   /** A node of a graph: recorded as such, and it may wait for messages while no worker holds the run. */

@@ -2,6 +2,8 @@
 
 import { checkName, checkOptionNames, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
 import {
+  checkChildBudget,
+  checkCost,
   checkDeadline,
   checkPolicy,
   checkPriority,
@@ -26,6 +28,7 @@ import { checkPatched } from "./command-patched.ts";
 import { sendMessage } from "./command-send.ts";
 import { requestSettle } from "./command-settle.ts";
 import { clearState, setState } from "./command-state.ts";
+import { callDeterministic } from "./deterministic-call.ts";
 import { emitChunk } from "./emit-chunk.ts";
 import { requestTask, unrequestedTask, type RequestedTask } from "./command-task.ts";
 import { requestTimer, type RequestedTimer } from "./command-timer.ts";
@@ -54,7 +57,7 @@ import { onUpdate, type UpdateHandler } from "./updates.ts";
 import { checkUndo, type StepUndo, type Undo } from "./undo.ts";
 
 const NO_OPTIONS: OperationOptions = {};
-const OPERATION_OPTIONS = ["pure", "retry", "timeout", "undo"] as const;
+const OPERATION_OPTIONS = ["cost", "live", "pure", "retry", "timeout", "undo"] as const;
 const TASK_OPTIONS = ["priority", "retry", "timeout", "undo"] as const;
 
 type AnyFunction = (...args: never[]) => unknown;
@@ -119,12 +122,19 @@ function runOperation(execution: Execution, name: string, rest: readonly unknown
   if (options !== NO_OPTIONS) {
     checkOptionNames(options, OPERATION_OPTIONS, `Operation ${name}`);
     checkPolicy(options, `Operation ${name}`);
+    checkLive(options.live, name);
+    checkCost(options.cost, `Operation ${name}`);
     if (checkPure(options.pure, `Operation ${name}`) !== undefined && !hasInput) throw pureWithoutInput(name);
   }
   const input = hasInput ? { value: rest[0] } : undefined;
   const undo = undoOf(execution, options.undo, options, `Operation ${name}`, options.pure !== undefined);
   if (undo === "unknown") return never();
   return requestOperation(execution, name, input, call as AnyFunction as OperationRequest["call"], options, undo);
+}
+
+function checkLive(live: unknown, name: string): void {
+  if (live !== undefined && typeof live !== "boolean")
+    throw new RepriseError("BAD_OPTIONS", `ctx.run(${name}): expected live to be true or false, got ${typeof live}.`);
 }
 
 function pureWithoutInput(name: string): RepriseError {
@@ -172,9 +182,10 @@ function startChild(
       "UNKNOWN_DEFINITION",
       "ctx.child: expected a definition made by workflow(), graph() or flow(), got another value.",
     );
-  checkOptionNames(options, ["deadline", "detached", "id"], "ctx.child");
+  checkOptionNames(options, ["budget", "deadline", "detached", "id"], "ctx.child");
   if (options.id !== undefined) checkRunId(options.id);
   if (options.deadline !== undefined) checkDeadline(options.deadline, `Child ${definition.name}`);
+  checkChildBudget(options.budget, `Child ${definition.name}`);
   const child = requestChild(execution, definition, input, options);
   return Object.assign(child.promise, {
     id: child.id,
@@ -250,6 +261,9 @@ export function createContext(execution: Execution): WorkflowContext {
   const { draws } = execution;
   const context = {
     runId: draws.runId,
+    get models() {
+      return draws.models;
+    },
     get idempotencyKey() {
       return idempotencyKeyOf(id, generation, "");
     },
@@ -314,6 +328,7 @@ export function createContext(execution: Execution): WorkflowContext {
       refuseInsideStep("Call it before the step, or use crypto.randomUUID() inside the step.");
       return draws.uuid(nodeOfCaller());
     },
+    deterministic: (call: unknown) => callDeterministic(execution, call),
     continueAsNew: (input?: unknown, options?: ContinueOptions) =>
       rejecting(() => continueAsNew(execution, input, options)),
     patched: (patch: string) => checkPatched(execution, checkName(patch, "patch id")),

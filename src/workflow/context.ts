@@ -7,6 +7,8 @@ import type {
   Args,
   ArgumentsOf,
   Awaitable,
+  BudgetOptions,
+  CallCost,
   Data,
   Database,
   Definition,
@@ -39,6 +41,13 @@ export interface TaskCallOptions<T = any> extends Policy {
 export interface OperationOptions<T = any> extends Policy {
   /** Undoes the step if the workflow fails or is canceled. */
   undo?: Undo<T>;
+  /**
+   * Calls the function even in a fork with `effects: "recorded"`, unless the fork has an answer for it. For calls of a model that
+   * the fork replaces (`ctx.models`).
+   */
+  live?: boolean;
+  /** What an execution costs, in runs with a budget. */
+  cost?: CallCost<T>;
 }
 
 /** Options of `ctx.run` with an input. */
@@ -58,6 +67,11 @@ export interface ChildOptions {
   detached?: boolean;
   /** For the whole child run. Default: the deadline of its definition. */
   deadline?: Duration;
+  /**
+   * `"share"`: the child and this run pay from one budget. `"none"`: the child has no budget. Caps: a part of this run's budget
+   * moves to the child when it starts, and the rest comes back when it ends. Default: `"share"`.
+   */
+  budget?: "share" | "none" | BudgetOptions;
 }
 
 /** Options of `ctx.promise`. */
@@ -125,6 +139,11 @@ export interface OperationContext<M = {}> extends TaskContext {
 
 /** The methods that all durable code has. */
 export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | "attempt" | "execution"> {
+  /**
+   * The models that this run replaces, by their name in the code: `models: { fast: "strong" }` of a fork. Its children, its later
+   * generations and its forks inherit them. Empty in other runs.
+   */
+  readonly models: Readonly<Record<string, string>>;
   /** Enqueues a task for any worker. Await it for its result, or cancel it. */
   task<T extends AnyTask>(task: T, ...args: Args<InputOf<T>, TaskCallOptions<OutputOf<T>>>): ScheduledTask<OutputOf<T>>;
   /** Runs a step in this process and records its result. A replay returns the recorded result without a call. */
@@ -189,6 +208,11 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
   random(): number;
   /** A UUID, the same on every replay. Not for secrets. */
   uuid(): string;
+  /**
+   * Calls library code, synchronous or not: its clock, random numbers and ids come from `ctx`, so they are the same on every
+   * replay, and weak references are allowed. Network and timers are refused, also after an `await`.
+   */
+  deterministic<T>(call: () => T): T;
 }
 
 /** Named values in the journal, for queries, dashboards and long-lived runs. */
@@ -268,6 +292,8 @@ export interface WorkflowOptions<Input, Parsed, M, State> {
   deadline?: Duration;
   /** How long ended runs are kept, from their end; workers then delete them. Default: that of the engine. */
   retention?: Retention;
+  /** What a run and its children may cost. The options of `start` take precedence. Default: no budget. */
+  budget?: BudgetOptions;
   /** Default: strict, except with NODE_ENV=production. `verify` and `replay` are always strict. */
   determinism?: Determinism;
 }

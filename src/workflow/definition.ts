@@ -2,11 +2,13 @@
 
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import {
+  checkBudget,
   checkDeadline,
   checkRetention,
   checkVersion,
   labelOption,
   checkQueueSlot,
+  type BudgetCap,
   type DecodedEntry,
   type Definition,
   type InputOfKey,
@@ -56,6 +58,7 @@ export interface WorkflowBody {
   readonly deadlineMs: number | undefined;
   /** Undefined: that of the engine. */
   readonly retention: RetentionMs | undefined;
+  readonly budget: BudgetCap | undefined;
 }
 
 export interface Restored {
@@ -149,7 +152,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected an object of options, got ${typeof options}.`);
   checkOptionNames(
     options,
-    ["deadline", "determinism", "input", "key", "label", "ports", "queue", "retention", "state", "version"],
+    ["budget", "deadline", "determinism", "input", "key", "label", "ports", "queue", "retention", "state", "version"],
     `Workflow ${name}`,
   );
   const { determinism } = options;
@@ -172,6 +175,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     label: labelOption(options, `Workflow ${name}`),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Workflow ${name}`),
     retention: options.retention === undefined ? undefined : checkRetention(options.retention, `Workflow ${name}`),
+    budget: options.budget === undefined ? undefined : checkBudget(options.budget, `Workflow ${name}`),
   };
   return Object.freeze({ kind: "workflow", name, [BODY]: body });
 }

@@ -4,14 +4,16 @@ import { expect, test } from "vitest";
 import { decode, encode } from "../base/index.ts";
 import { errorOf } from "../kernel/index.ts";
 import * as entry from "./entry-data.ts";
+import { startedData } from "./started-data.ts";
 
 const VALUE = encode({ b: [undefined, 1n], a: new Date(0) });
 const ERROR = Object.assign(new TypeError('a "quoted"\nmessage', { cause: new Error("deeper") }), { code: "E1" });
 const RETRY = { maxAttempts: 3, baseDelay: "1 s", maxDelay: 5000 } as const;
 
 const TEXTS: readonly string[] = [
-  entry.startedData({ definition: 'a "name"', version: 2, flags: [1, 2], input: VALUE }),
-  entry.startedData({ definition: "a", version: 1, flags: [], input: undefined }),
+  startedData({ definition: 'a "name"', version: 2, flags: [1, 2], input: VALUE }),
+  startedData({ definition: "a", version: 1, flags: [], input: undefined }),
+  startedData({ definition: "a", version: 1, flags: [], input: undefined, models: { fast: "strong" }, seed: 1n }),
   entry.taskScheduledData({
     index: 0,
     taskType: "t\n",

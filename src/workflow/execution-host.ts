@@ -1,7 +1,7 @@
 // Execution host: what an execution needs from its worker, and the reasons for which it stops.
 
 import { formatMs, RepriseError, type PayloadLimits } from "../base/index.ts";
-import type { AnyTask, Definition, LogLevel, Ports, QueueSlot } from "../kernel/index.ts";
+import type { AnyTask, Definition, LogLevel, ModelNames, Ports, QueueSlot } from "../kernel/index.ts";
 import type { OperationRequest } from "./command-request.ts";
 import type { OperationContext } from "./context.ts";
 import type { Violation } from "./command-matcher.ts";
@@ -19,6 +19,8 @@ export interface ExecutionHost {
   log(level: LogLevel, message: string, data?: object): void;
   /** Checks the calls of the code that bypass `ctx`. */
   readonly guard?: Guard | undefined;
+  /** Patches the functions that library code calls in `ctx.deterministic`, also where no calls are checked. */
+  readonly library?: Guard | undefined;
   /** Called when the code of a node has made a request without a delivery. */
   onNodeRequest?(): void;
   /** Called when the code of a node starts or stops waiting (running-nodes.N1). */
@@ -71,6 +73,8 @@ export type CodeOutcome =
       readonly version: number;
       readonly input: string | undefined;
       readonly given: string | undefined;
+      /** fork.F8 */
+      readonly models?: ModelNames | undefined;
     };
 
 /** Why an execution stops; stored as the evidence of the run. */

@@ -3,12 +3,14 @@
 // fork-answers.A1. An answer that the caller gave belongs to one command, in a graph to every attempt of its node. It is given when the code
 //   requests the command.
 // fork-answers.A2. With recorded effects, a command gets the answer that the origin recorded for the same command, with the same
-//   name and input. Only entries up to `head` count, so every replay and every worker finds the same answers.
+//   name and input; if that was another call, the first answer to a call with this name and input that the fork has not used yet,
+//   or the last one. Only entries up to `head` count, so every replay and every worker finds the same answers.
 // fork-answers.A3. The code receives recorded answers in the order of the origin, one at a time: a race has the same winner.
 // fork-answers.A4. Time and messages are no effects: a timer without a recorded answer runs. With recorded effects, the messages
 //   that the origin received after the fork arrive again, in their order among the answers; the code waits for others.
 // fork-answers.A5. The code of a graph's node runs, and what it requests is answered. A node that is not `recordable` does not
 //   run: it gets the result that the origin recorded (rules.G8).
+// fork-answers.A6. A live call is executed, also with recorded effects: a model that the fork replaces has no recorded answer.
 
 import { encode, type EpochMs } from "../base/index.ts";
 import {
@@ -48,6 +50,7 @@ export interface OperationCall {
   readonly isNode: boolean;
   /** False for a node that calls services outside of `ctx`. */
   readonly isRecordable: boolean;
+  readonly isLive: boolean;
 }
 /** What the code requests. */
 export type AnswerableCall = OpeningCall | OperationCall;
@@ -69,6 +72,8 @@ export type FoundAnswer = GivenAnswer | "unanswered" | "unrecorded";
 interface RecordedCalls {
   /** Openings, and the ends of operations. */
   readonly calls: ReadonlyMap<string, DecodedEntry>;
+  /** The commands with the same type, name and input, in the order of the journal. */
+  readonly byKey: ReadonlyMap<string, readonly string[]>;
   readonly answers: ReadonlyMap<string, DecodedEntry>;
 }
 
@@ -78,6 +83,8 @@ type RecordedOrigin = ForkChanges & { readonly seq: number };
 export class ForkAnswers {
   readonly #overrides: ReadonlyMap<string, unknown>;
   readonly #recorded: RecordedCalls | undefined = undefined;
+  /** fork-answers.A2. The calls of the origin whose answers the fork has used. */
+  readonly #used = new Set<string>();
 
   /** fork-answers.A4. The messages that the fork has not received yet, in order. */
   readonly messages: readonly GivenAnswer[] = [];
@@ -92,6 +99,7 @@ export class ForkAnswers {
     if (effects !== "recorded") return;
     const recorded = decodeEffectiveEntries(history.filter((entry) => entry.seq <= head));
     this.#recorded = callsIn(recorded);
+    for (const [command, call] of callsIn(decodeEffectiveEntries(own)).calls) this.#use(this.#recorded, call, command);
     const replaced = this.#overriddenPorts(recorded);
     const arrived = own.filter(({ seq: at, type }) => at > 1 && MESSAGES.has(type)).map(({ data }) => data);
     this.messages = recorded
@@ -116,12 +124,30 @@ export class ForkAnswers {
     return this.#recorded !== undefined;
   }
 
+  /** fork-answers.A2. The call of the origin whose answer this one gets; undefined: there is none. */
+  #use(
+    { calls, byKey, answers }: RecordedCalls,
+    call: AnswerableCall | DecodedEntry,
+    command: string,
+  ): string | undefined {
+    const key = keyOf(call);
+    const same = calls.get(command);
+    let source = same !== undefined && keyOf(same) === key ? command : undefined;
+    if (source === undefined && canMove(call)) {
+      const answered = (byKey.get(key) ?? []).filter((one) => answers.has(one));
+      source = answered.find((one) => !this.#used.has(one)) ?? answered.at(-1);
+    }
+    if (source !== undefined) this.#used.add(source);
+    return source;
+  }
+
   /** Undefined: the call is executed. */
   find(call: AnswerableCall): FoundAnswer | undefined {
     const command = withoutEpoch(call.command);
-    // fork-answers.A5
-    const runs = call.type === "Operation" && call.isNode && call.isRecordable;
-    const answer = this.#recorded && findRecorded(this.#recorded, call, command);
+    // fork-answers.A5, fork-answers.A6
+    const runs = call.type === "Operation" && ((call.isNode && call.isRecordable) || call.isLive);
+    const source = this.#recorded && this.#use(this.#recorded, call, command);
+    const answer = this.#recorded && findRecorded(this.#recorded, call, source);
     // fork-answers.A1
     const stable = stableCommandOf(call.command);
     if (this.#overrides.has(stable)) {
@@ -134,6 +160,18 @@ export class ForkAnswers {
     return canWait(call) ? undefined : answer;
   }
 }
+
+/** Whether its answer may be that to another command: a node and a wait belong to their place. */
+function canMove(call: AnswerableCall | DecodedEntry): boolean {
+  if (call.type === "Operation") return !call.isNode;
+  return MOVABLE.has(call.type);
+}
+const MOVABLE: ReadonlySet<string> = new Set<EntryType>([
+  "OperationCompleted",
+  "OperationFailed",
+  "TaskScheduled",
+  "ChildWorkflowInitiated",
+]);
 
 /** fork-answers.A4 */
 function canWait(call: AnswerableCall): boolean {
@@ -170,14 +208,21 @@ function callsIn(recorded: readonly DecodedEntry[]): RecordedCalls {
     if (isTerminal(entry.type)) answers.set(command, entry);
     else if (command !== "" && !calls.has(command)) calls.set(command, entry);
   }
-  return { calls, answers };
+  const byKey = new Map<string, string[]>();
+  for (const [command, entry] of calls) {
+    if (!canMove(entry)) continue;
+    const key = keyOf(entry);
+    const same = byKey.get(key);
+    if (same === undefined) byKey.set(key, [command]);
+    else same.push(command);
+  }
+  return { calls, byKey, answers };
 }
 
 /** fork-answers.A2 */
-function findRecorded({ calls, answers }: RecordedCalls, call: AnswerableCall, command: string): FoundAnswer {
-  const recorded = calls.get(command);
-  if (recorded === undefined || keyOf(recorded) !== keyOf(call)) return "unrecorded";
-  const answer = answers.get(command);
+function findRecorded({ answers }: RecordedCalls, call: AnswerableCall, source: string | undefined): FoundAnswer {
+  if (source === undefined) return "unrecorded";
+  const answer = answers.get(source);
   const arrival = answer && repeatedAnswer(call, answer);
   return answer === undefined || arrival === undefined ? "unanswered" : { arrival, order: answer.seq, at: answer.at };
 }

@@ -9,6 +9,8 @@
 // guard.U3. The engine's code never triggers it: base/system.ts keeps the originals.
 // guard.U4. When every guard of the process is closed, each function is what it was before the first, also if several
 //   copies of the package patched it and closed in another order: a layer below others is removed with the one above it.
+// guard.U5. Inside `ctx.deterministic` the functions return values of the run (library-values.ts) in every mode. Those for which the
+//   run has none are refused there. An engine without a guard patches the functions at its first such call.
 //
 // CPU time per call outside workflows, without and with the guard (Node 24, busy machine, best of seven times a million):
 // Date.now 46 and 81 ns, Math.random 12 and 25, performance.now 62 and 74, new Date() 109 and 125.
@@ -16,7 +18,8 @@
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { RepriseError } from "../base/index.ts";
 import { sourceLocationOf } from "./source-location.ts";
-import { callOutside, guardOfCaller } from "./scope.ts";
+import { LIBRARY, type LibraryValues } from "./library-values.ts";
+import { callOutside, workflowOfCaller } from "./scope.ts";
 
 /** What happens when workflow code is not deterministic: the call throws, or logs a warning once per location, or nothing. */
 export type GuardMode = "error" | "warn" | "off";
@@ -27,10 +30,12 @@ export class NondeterminismError extends RepriseError {
   readonly instead: string;
   readonly location: string;
 
-  constructor(called: string, instead: string, location: string) {
+  constructor(called: string, instead: string, location: string, isLibrary = false) {
     super(
       "NONDETERMINISM",
-      `\`${called}\` is not deterministic in workflow code (${location}): it returns a different value on replay. Use ${asCode(instead)}.`,
+      isLibrary
+        ? `\`${called}\` is refused inside \`ctx.deterministic()\` (${location}): library code there uses no network and no timers, because a replay calls it again. Call what needs them in \`ctx.run()\`.`
+        : `\`${called}\` is not deterministic in workflow code (${location}): it returns a different value on replay. Use ${asCode(instead)}.`,
       { details: { called, instead, location } },
     );
     this.called = called;
@@ -42,9 +47,21 @@ export class NondeterminismError extends RepriseError {
 
 const thrown = new WeakSet<object>();
 
-/** Whether the guard threw this value. Reads no property: anything can be thrown. */
-export function findNondeterminism(error: unknown): NondeterminismError | undefined {
-  return typeof error === "object" && error !== null && thrown.has(error) ? (error as NondeterminismError) : undefined;
+/** The error of the guard that this value is, or that a library wrapped in it. */
+export function findNondeterminism(error: unknown, depth = 3): NondeterminismError | undefined {
+  if (typeof error !== "object" || error === null) return undefined;
+  if (thrown.has(error)) return error as NondeterminismError;
+  if (depth === 0 || !(error instanceof Error)) return undefined;
+  try {
+    const { cause, errors } = error as { cause?: unknown; errors?: unknown };
+    for (const inner of [cause, ...(Array.isArray(errors) ? errors : [])]) {
+      const found = findNondeterminism(inner, depth - 1);
+      if (found !== undefined) return found;
+    }
+  } catch {
+    // Anything can be thrown, also an object whose properties throw.
+  }
+  return undefined;
 }
 
 type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;
@@ -74,20 +91,27 @@ let patched: readonly Patched[] = [];
 
 /** The guard of one engine. */
 export class Guard {
-  readonly #throws: boolean;
+  readonly #mode: GuardMode;
+  #isClosed = false;
   readonly #warn: (message: string) => void;
   readonly #warned = new Set<string>();
 
   constructor(mode: GuardMode, warn: (message: string) => void) {
-    this.#throws = mode === "error";
+    this.#mode = mode;
     this.#warn = warn;
-    if (mode === "off") return;
+    if (mode !== "off") this.patch();
+  }
+
+  /** guard.U1, guard.U5. The functions stay patched until this guard is closed. */
+  patch(): void {
+    if (this.#isClosed || open.has(this)) return;
     if (open.size === 0) patched = patchAll();
     open.add(this);
   }
 
   /** guard.U1. Closing the last guard restores the functions. */
   close(): void {
+    this.#isClosed = true;
     if (!open.delete(this) || open.size > 0) return;
     for (const { layer } of patched) layer.isOpen = false;
     for (const { owner, name } of patched) removeClosed(owner, name);
@@ -96,9 +120,9 @@ export class Guard {
   }
 
   caught(called: string, instead: string, caller: unknown): void {
-    if (!open.has(this)) return;
+    if (this.#mode === "off" || !open.has(this)) return;
     const error = new NondeterminismError(called, instead, sourceLocationOf(caller));
-    if (this.#throws) throw error;
+    if (this.#mode === "error") throw error;
     if (this.#warned.has(error.message)) return;
     this.#warned.add(error.message);
     callOutside(() => this.#warn(error.message));
@@ -131,9 +155,18 @@ function layerOf(value: unknown): Layer | undefined {
   return typeof value === "function" ? layers.get(value) : undefined;
 }
 
-/** Called first by every patched function. */
-function check(called: string, instead: string, caller: unknown): void {
-  guardOfCaller()?.caught(called, instead, caller);
+/** Called first by every patched function. Returns what library code draws from instead (guard.U5). */
+function check(called: string, instead: string, caller: unknown, isOfLibrary: boolean): LibraryValues | undefined {
+  const workflow = workflowOfCaller();
+  if (workflow === undefined) return undefined;
+  const { guard, library } = workflow;
+  if (library === undefined) guard?.caught(called, instead, caller);
+  else if (!isOfLibrary) {
+    // A replay of nodes notes what its code tried.
+    if (guard instanceof OutsideGuard) guard.caught(called, instead, caller);
+    throw new NondeterminismError(called, instead, sourceLocationOf(caller), true);
+  }
+  return library;
 }
 
 function asCode(instead: string): string {
@@ -164,6 +197,7 @@ function targets(): readonly (readonly [owner: object, name: string, called: str
     [Crypto.prototype, "getRandomValues", "crypto.getRandomValues()", `ctx.random(), or for secrets ${RUN}`],
     [nodeCrypto, "randomUUID", "randomUUID()", "ctx.uuid()"],
     [nodeCrypto, "randomBytes", "randomBytes()", `ctx.random(), or for secrets ${RUN}`],
+    [nodeCrypto, "randomFillSync", "randomFillSync()", `ctx.random(), or for secrets ${RUN}`],
     [nodeCrypto, "randomInt", "randomInt()", "ctx.random()"],
     ...[globalThis, timers, waits].flatMap((owner) => [
       [owner, "setTimeout", "setTimeout()", SLEEP] as const,
@@ -217,9 +251,11 @@ function patchAll(): readonly Patched[] {
 }
 
 function guardedFunction(original: AnyFunction, called: string, instead: string): AnyFunction {
+  const valueOf = LIBRARY[called];
   const guarded: AnyFunction = function (this: unknown, ...args) {
-    check(called, instead, guarded);
-    return original.apply(this, args);
+    const library = check(called, instead, guarded, valueOf !== undefined);
+    if (library === undefined || valueOf === undefined) return original.apply(this, args);
+    return valueOf(library, args, () => original.apply(this, args));
   };
   // `util.promisify(setTimeout)` and `process.hrtime.bigint` are properties of the function.
   Object.defineProperties(guarded, Object.getOwnPropertyDescriptors(original));
@@ -229,9 +265,12 @@ function guardedFunction(original: AnyFunction, called: string, instead: string)
 /** Shares its prototype with the original, so instances of one are instances of the other. */
 function guardedDate(Original: DateConstructor): object {
   function GuardedDate(this: unknown, ...args: unknown[]): unknown {
-    if (args.length === 0 || new.target === undefined)
-      check(new.target === undefined ? "Date()" : "new Date()", NOW, GuardedDate);
-    if (new.target === undefined) return Original();
+    const library =
+      args.length === 0 || new.target === undefined
+        ? check(new.target === undefined ? "Date()" : "new Date()", NOW, GuardedDate, true)
+        : undefined;
+    if (new.target === undefined) return library === undefined ? Original() : new Original(library.now()).toString();
+    if (library !== undefined) args.push(library.now());
     // The most frequent case. Reflect.construct takes three times as long.
     if (new.target === (GuardedDate as unknown)) return args.length === 0 ? new Original() : construct(Original, args);
     return Reflect.construct(Original, args, new.target);
@@ -245,7 +284,7 @@ function construct(Original: DateConstructor, args: readonly unknown[]): Date {
 
 function guardedConstructor(Original: new (...args: unknown[]) => object, name: string): object {
   function Guarded(this: unknown, ...args: unknown[]): object {
-    check(`new ${name}()`, "a plain reference", Guarded);
+    check(`new ${name}()`, "a plain reference", Guarded, true);
     return Reflect.construct(Original, args, new.target === (Guarded as unknown) ? Original : (new.target ?? Original));
   }
   return standIn(Guarded, Original);

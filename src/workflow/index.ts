@@ -54,6 +54,8 @@ export {
   type WorkflowBody,
 } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
+export { commandsNamed } from "./find-call.ts";
+export { startedData } from "./started-data.ts";
 export { Execution } from "./execution.ts";
 export { PARENT_DEADLINE_PASSED, stalled } from "./execution-host.ts";
 export {

@@ -76,6 +76,8 @@ export interface RecordedJournal {
 export interface SharedPart {
   /** The first entries of the forks in the history, oldest first; the last one is the run's own. */
   readonly forks: readonly DecodedEntry<"RunStarted">[];
+  /** The first entry of the run that none of them is a part of: the oldest origin. */
+  readonly origin: DecodedEntry<"RunStarted">;
   /** Commands that have no answer in the shared entries, and that the fork has not requested again yet. */
   readonly reopened: ReadonlyMap<string, OpeningEntry>;
 }
@@ -162,6 +164,7 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
   let lastIndex = -1;
   let lastSeq = Number.NEGATIVE_INFINITY;
   const runRetries = runRetriesOf(entries);
+  let origin: DecodedEntry<"RunStarted"> | undefined;
   const forks: DecodedEntry<"RunStarted">[] = [];
   const unanswered = new OpenCommands();
   const reopened = new Map<string, OpeningEntry>();
@@ -241,12 +244,15 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
       case "InputChanged":
         inputChanges.add(inputChangeKey(command, entry.data.what, entry.data.given));
         break;
-      // It concerns the run's row, and no command.
+      // They concern the run's row or its budget, and no command.
+      case "BudgetRaised":
+      case "BudgetDeclined":
       case "RunMigrated":
         break;
       case "RunStarted":
         if (started === undefined) started = entry;
         else {
+          if (forks.length === 0) origin = started;
           forks.push(entry);
           // The code starts when the code of the first origin did, with what the fork says.
           started = { ...entry, at: started.at };
@@ -295,7 +301,7 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
     runRetries,
     open: unanswered.all(),
     ...(runRetries.length > 0 && { earlier: new EarlierExecutions(entries, runRetries) }),
-    ...(forks.length > 0 && { shared: { forks, reopened } }),
+    ...(origin !== undefined && { shared: { forks, origin, reopened } }),
   };
 }
 

@@ -1,10 +1,12 @@
 // Running nodes: the attempts of a graph's nodes whose code is running in an execution.
 //
 // running-nodes.N1. A node is waiting while its code awaits a task, a child or a promise: these can settle while no worker holds
-//   the run. Operations (`ctx.run`, `ctx.tx`) run in this process and do not count, nor do recorded answers.
+//   the run. Operations (`ctx.run`, `ctx.tx`) run in this process and do not count, unless they wait for their budget. Recorded
+//   answers do not count either.
 // running-nodes.N2. When an attempt ends, its open requests are dropped and further requests are ignored.
 
 import { invariant, type EpochMs, type RepriseError } from "../base/index.ts";
+import { nodeCommandOf } from "../kernel/index.ts";
 import type { StoppedNode } from "./command-request.ts";
 import type { Execution } from "./execution.ts";
 import { callInNode, type NodeMessage, type NodeScope } from "./scope.ts";
@@ -83,6 +85,14 @@ export class RunningNodes {
     if (type === "Operation") return;
     node.waiting -= 1;
     if (node.waiting === 0) this.#execution.host.onNodeWaiting?.(node.command, false);
+  }
+
+  /** running-nodes.N1. An operation of a node waits for its budget, or no longer does. */
+  setUnfunded(operation: string, isWaiting: boolean): void {
+    const node = this.#running.get(nodeCommandOf(operation));
+    if (node === undefined) return;
+    node.waiting += isWaiting ? 1 : -1;
+    if (node.waiting === (isWaiting ? 1 : 0)) this.#execution.host.onNodeWaiting?.(node.command, isWaiting);
   }
 
   /** running-nodes.N2. Returns the messages that the code of the attempt has sent. */

@@ -8,6 +8,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { RepriseError, type EpochMs } from "../base/index.ts";
 import { stepPath } from "../kernel/index.ts";
 import type { Guard } from "./guard.ts";
+import type { LibraryValues } from "./library-values.ts";
 
 /** A message of `ctx.send`, encoded by the call. */
 export interface NodeMessage {
@@ -28,6 +29,8 @@ export interface NodeScope {
   readonly path: string;
   readonly counts: Map<string, number>;
   randomCount: number;
+  /** The number of its calls of `ctx.deterministic`. */
+  libraryCount: number;
   /** The result of `ctx.now`: when it started, then when the code received its last completion. */
   time: EpochMs;
   /**
@@ -63,6 +66,7 @@ export function nodeScope(
     path,
     counts: new Map(),
     randomCount: 0,
+    libraryCount: 0,
     time,
     answeredSeq: requestedAfter,
     messages: undefined,
@@ -91,6 +95,8 @@ interface WorkflowScope {
   readonly guard: Guard | undefined;
   /** The query that is executing. */
   readonly query: string | undefined;
+  /** Inside `ctx.deterministic`. */
+  readonly library?: LibraryValues | undefined;
 }
 
 const scope = new AsyncLocalStorage<string | WorkflowScope | undefined>();
@@ -106,9 +112,16 @@ export function callWorkflow<T>(guard: Guard | undefined, call: () => T): T {
 }
 
 /** Undefined unless workflow code is the caller. */
-export function guardOfCaller(): Guard | undefined {
+export function workflowOfCaller(): Pick<WorkflowScope, "guard" | "library"> | undefined {
   const caller = scope.getStore();
-  return typeof caller === "object" ? caller.guard : undefined;
+  return typeof caller === "object" ? caller : undefined;
+}
+
+/** Calls library code that gets these values. What it awaits stays in its scope. */
+export function callLibrary<T>(library: LibraryValues, call: () => T): T {
+  const caller = scope.getStore();
+  const outer = typeof caller === "object" ? caller : { shielded: false, guard: undefined, query: undefined };
+  return scope.run({ ...outer, library }, call);
 }
 
 /** Calls engine code on behalf of workflow code: a log line. */
@@ -118,7 +131,8 @@ export function callOutside<T>(call: () => T): T {
 
 /** Calls workflow code that survives a cancel. */
 export function callShielded<T>(guard: Guard | undefined, call: () => T): T {
-  return scope.run({ shielded: true, guard, query: undefined, node: nodeOfCaller() }, call);
+  const library = workflowOfCaller()?.library;
+  return scope.run({ shielded: true, guard, query: undefined, node: nodeOfCaller(), library }, call);
 }
 
 /** Calls the code of a node. It has a guard only in a replay: its result is recorded, so it need not be deterministic. */

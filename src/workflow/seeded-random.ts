@@ -2,9 +2,10 @@
 // concurrent nodes do not affect each other.
 
 import { drawUnit, drawUuid, seedOf } from "../base/index.ts";
-import type { DecodedEntry, Delivery } from "../kernel/index.ts";
+import type { DecodedEntry, Delivery, ModelNames } from "../kernel/index.ts";
 import type { RunIdentity } from "./execution-host.ts";
 import type { RecordedJournal } from "./recorded-journal.ts";
+import { RunModels } from "./run-models.ts";
 import type { NodeScope } from "./scope.ts";
 
 const CODE = "workflow";
@@ -13,13 +14,18 @@ export class SeededRandom {
   readonly #identity: RunIdentity;
   #seed: bigint | undefined;
   #count = 0;
+  #libraryCount = 0;
   /** Set if the effects of the run are those of its origin (fork.F6). */
   readonly #recorded: { readonly seed: bigint | undefined; readonly run: string | undefined } | undefined;
   /** The forks whose shared entries the code has not left yet. */
   #forks: readonly DecodedEntry<"RunStarted">[] | undefined;
 
-  constructor(identity: RunIdentity, { started, shared }: Pick<RecordedJournal, "started" | "shared">) {
+  readonly #models: RunModels;
+
+  constructor(identity: RunIdentity, recorded: Pick<RecordedJournal, "started" | "shared" | "deliveries">) {
+    const { started, shared } = recorded;
     this.#identity = identity;
+    this.#models = new RunModels(recorded);
     // fork.F3. That of the origin.
     this.#seed = shared?.forks[0]?.data.seed ?? started.data.seed;
     this.#forks = shared?.forks;
@@ -32,8 +38,14 @@ export class SeededRandom {
     return this.#recorded?.run ?? this.#identity.id;
   }
 
+  /** The models that code replaces now (run-models.M1). */
+  get models(): ModelNames {
+    return this.#models.now;
+  }
+
   /** fork.F3. Called before the code receives a completion: the first one that a fork does not share ends the seed of its origin. */
   leaveShared(delivery: Delivery | DecodedEntry): void {
+    this.#models.receive(delivery);
     if (this.#forks === undefined) return;
     // A delivery without an entry number is not a replay: it belongs to the run itself.
     const seq = "seq" in delivery ? delivery.seq : Number.POSITIVE_INFINITY;
@@ -59,6 +71,13 @@ export class SeededRandom {
     return node === undefined
       ? drawUuid(this.#seedOfRun(), CODE, this.#count++)
       : drawUuid(this.#seedOfRun(), node.path, node.randomCount++);
+  }
+
+  /** The path of a call of `ctx.deterministic`: its draws affect no others. */
+  libraryPath(node: NodeScope | undefined): string {
+    return node === undefined
+      ? `${CODE}/library(${this.#libraryCount++})`
+      : `${node.path}/library(${node.libraryCount++})`;
   }
 
   get seed(): bigint {

@@ -2,7 +2,8 @@
 
 import { renameSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createClient, promise, workflow } from "reprise";
+import { createClient, promise, stream, workflow, type RepriseError } from "reprise";
+import { createHttpClient } from "reprise/client";
 import {
   cli,
   finished,
@@ -16,6 +17,10 @@ import {
 } from "./cli-process.ts";
 
 const client = workflow("greet", { ports: { name: promise<string>() } }, () =>
+  Promise.reject(new Error("not run here")),
+);
+
+const declared = workflow("greet", { ports: { name: promise<string>(), words: stream<string>() } }, () =>
   Promise.reject(new Error("not run here")),
 );
 
@@ -106,7 +111,8 @@ test("the dashboard keeps its address while the worker restarts, and answers whi
     body: JSON.stringify({ code }),
   });
   expect(signedIn.ok, await signedIn.text()).toBe(true);
-  const page = { headers: { accept: "text/html" } };
+  // A connection that the client kept is closed when another process answers.
+  const page = { headers: { accept: "text/html", connection: "close" } };
   expect((await fetch(`${address}/runs`, page)).status).toBe(200);
   // The worker has the code; the command itself has none.
   const failed = waitForOutput(child, "waiting for a file change");
@@ -119,6 +125,61 @@ test("the dashboard keeps its address while the worker restarts, and answers whi
   expect((await fetch(`${address}/openapi.json`)).status).toBe(200);
   child.kill("SIGTERM");
   expect((await ended).stdout.match(/dashboard/g)).toHaveLength(1);
+});
+
+test("a worker that SIGKILL ends is restarted, later each time; the address stays, and a stream resumes by its offset", async () => {
+  using project = new Project();
+  project.write(
+    "flows.mjs",
+    `import { promise, stream, workflow } from ${JSON.stringify(import.meta.resolve("reprise"))};
+     export const greet = workflow("greet", { ports: { name: promise(), words: stream() } }, async (ctx) => {
+       ctx.emit("words", "pid " + (await ctx.run("pid", () => process.pid)));
+       ctx.emit("words", await ctx.promise("name"));
+       ctx.emit("words", "pid " + (await ctx.run("pid", () => process.pid)));
+     });`,
+  );
+  const home = project.file("home");
+  const token = (await cli(["token", "create", "ann", "--role", "operator", "--home", home])).stdout.trim();
+  const child = startCli(["dev", "flows.mjs", "--json", "--store", project.url, "--home", home], { cwd: project.path });
+  const ended = finished(child);
+  const [, url = ""] = await matchOutput(child, /"dev.serving","url":"([^"]+)"/);
+  const http = createHttpClient({ url, token, definitions: [declared] });
+  // Until a worker is ready, the command itself answers, and it knows no definitions.
+  const startRun = (id: string): Promise<void> =>
+    expect
+      .poll(() =>
+        http.start(declared, undefined, { id }).then(
+          (run) => run.id,
+          ({ code }: RepriseError) => code,
+        ),
+      )
+      .toBe(id);
+  await startRun("declared-1");
+  const run = http.get(declared, "declared-1");
+  const words = run.stream("words");
+  const word = async (): Promise<string | undefined> => (await words.next()).value?.value;
+  const pidOf = async (): Promise<number> => Number(/pid (\d+)/.exec(String(await word()))?.[1]);
+  const first = await pidOf();
+
+  const restarted = matchOutput(child, /"dev.killed","signal":"SIGKILL","delayMs":0\}[^]*"dev.ready"/);
+  process.kill(first, "SIGKILL");
+  await restarted;
+  await run.resolve("name", "Ada");
+  expect(await word()).toBe("Ada");
+  const second = await pidOf();
+  expect(second).not.toBe(first);
+  expect((await words.next()).done).toBe(true);
+
+  // No worker for a second: the command itself answers.
+  const waits = waitForOutput(child, '"dev.killed","signal":"SIGKILL","delayMs":1000}');
+  const ready = waitForOutput(child, '"dev.ready"');
+  process.kill(second, "SIGKILL");
+  await waits;
+  expect(await http.find("declared-1")).toMatchObject({ status: "completed" });
+  await ready;
+  await startRun("declared-2");
+  child.kill("SIGTERM");
+  expect((await ended).code).toBe(143);
 });
 
 test("with --json every line is one JSON value; a second Ctrl-C leaves no process behind", async () => {

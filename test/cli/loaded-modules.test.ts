@@ -37,7 +37,7 @@ const inStores = ({ own }: Loaded): readonly string[] =>
   own.filter((path) => path.startsWith("src/stores/") && !ADDRESSES.test(path));
 
 const ADDRESSES =
-  /\/(?:index|source|store-source|store-url|address|thread-store|sqlite\/errors|remote\/(?:hosts|tls|url-options|backend))\.ts$/;
+  /\/(?:index|source|store-source|store-url|address|place-address|thread-store|sqlite\/errors|remote\/(?:hosts|tls|url-options|backend))\.ts$/;
 
 describe("a program", () => {
   test("that imports the package loads no store, no driver and no command", async () => {
@@ -81,7 +81,14 @@ describe("the command line", () => {
     await cli(["run", DEFINITIONS, "pay", "7", ...store]);
     const loaded = await loadedBy([MAIN, "list", ...store]);
     const stores = inStores(loaded).map((path) => path.split("/")[2]);
-    expect([...new Set(stores)].sort()).toEqual(["payload-cipher.ts", "rows", "rules", "sqlite", "thread-payload.ts"]);
+    expect([...new Set(stores)].sort()).toEqual([
+      "contents",
+      "payload-cipher.ts",
+      "rows",
+      "rules",
+      "sqlite",
+      "thread-payload.ts",
+    ]);
     expect(loaded.own).toContain("src/cli/list.ts");
     const others = [
       "show",

@@ -114,6 +114,7 @@ test("fork needs no code and takes a step or a label, and a patch; a worker cont
       at: null,
       answers: [],
       effects: "live",
+      models: {},
       status: "completed",
       checked: false,
     },
@@ -137,6 +138,8 @@ test("fork of a workflow takes a command and answers; show and journal say what 
     "Operation(0)=[7]",
     "--effects",
     "recorded",
+    "--model",
+    "fast=strong",
     "--id",
     "plain-3",
     "--json",
@@ -145,7 +148,11 @@ test("fork of a workflow takes a command and answers; show and journal say what 
     id: "plain-3",
     answers: ["Operation(0)"],
     effects: "recorded",
+    models: { fast: "strong" },
   });
+  expect((await store.cli("fork", "plain-1", "--at", "Operation:0", "--model", "fast")).stderr).toContain(
+    "fast=strong",
+  );
   expect(await store.finish("plain-3")).toMatchObject({ status: "completed", output: [7] });
   const journal = await store.cli("journal", "plain-3");
   expect(journal.stdout).toMatch(/^shared with plain-1\n +1 .*RunStarted[^]*^entries of plain-3\n +1 .*RunStarted/m);
@@ -156,6 +163,11 @@ test("fork of a workflow takes a command and answers; show and journal say what 
     [undefined, 2, "OperationCompleted"],
     [undefined, 3, "RunCompleted"],
   ]);
+  const cut = await store.cli("fork", "plain-1", "--call", "Hello", "--id", "plain-4");
+  expect([cut.code, cut.stderr]).toEqual([2, expect.stringContaining("no call of Hello")]);
+  expect((await store.cli("fork", "plain-1", "--at", "input", "--id", "plain-4")).stdout).toContain(
+    "from input of plain-1",
+  );
   expect((await store.cli("show", "plain-3")).stdout).toContain("as a fork of plain-1, at Operation(0)");
   expect(jsonLines((await store.cli("show", "plain-3", "--json")).stdout)[0]).toMatchObject({
     forked: {
@@ -200,7 +212,7 @@ test("fork refuses contradictory options", async () => {
   const both = await store.cli("fork", "loop-1", "--step", "1", "--label", "x");
   expect([both.code, both.stderr]).toEqual([
     2,
-    expect.stringContaining("fork of a graph needs either --step or --label."),
+    expect.stringContaining("fork of a graph needs either --step or --label, or --node or --call."),
   ]);
   const twice = await store.cli("fork", "loop-1", "--step", "1", "--patch", "{}", "--patch-file", "x.json");
   expect([twice.code, twice.stderr]).toEqual([
@@ -208,7 +220,7 @@ test("fork refuses contradictory options", async () => {
     expect.stringContaining("with --patch or with --patch-file, not both"),
   ]);
   const workflows = await store.cli("fork", "plain-1", "--step", "0");
-  expect([workflows.code, workflows.stderr]).toEqual([2, expect.stringContaining("needs --at or --answer")]);
+  expect([workflows.code, workflows.stderr]).toEqual([2, expect.stringContaining("needs --at, --call or --answer")]);
   const late = await store.cli("fork", "loop-1", "--step", "5000");
   expect([late.code, late.stderr]).toEqual([
     2,

@@ -1,6 +1,6 @@
 // The page llms.txt, generated from the documents: one line each, for coding agents (llmstxt.org).
 
-import { listDocuments, type McpDocument } from "../../src/cli/mcp/mcp-documents.ts";
+import { listDocuments, type PackageDocument } from "../../src/server/mcp/documents.ts";
 
 const SECTIONS: readonly (readonly [title: string, folder: RegExp])[] = [
   ["Start here", /^(?:SKILL|README)\.md$|^docs\/tutorial\.md$/],
@@ -33,6 +33,6 @@ export function llmsPage(): string {
   ].join("\n");
 }
 
-function lineOf({ path, title, description }: McpDocument): string {
+function lineOf({ path, title, description }: PackageDocument): string {
   return `- [${title}](${path})${description === "" ? "" : `: ${description}`}`;
 }

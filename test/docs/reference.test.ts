@@ -149,6 +149,9 @@ test("what runs really write is on the page of entries", async () => {
   const newer = workflow("changing", { version: 2, ports: { go: promise() } }, async (ctx) => {
     await ctx.promise("go");
   });
+  const paying = workflow("paying", { budget: { calls: 0 } }, async (ctx) =>
+    ctx.run("pay", () => 1, { cost: { reserve: { calls: 2 }, actual: () => ({ calls: 1 }) } }).catch(() => 0),
+  );
   const failing = workflow("failing", async () => Promise.reject(new Error("ended")));
   const words = ["any"];
   const steps = graph("steps", { state: { words: append<string>() } })
@@ -203,10 +206,17 @@ test("what runs really write is on the page of entries", async () => {
       teller,
       failing,
       continuing,
+      paying,
       flaky,
       broken,
     ],
   });
+  const paid = await engine.start(paying);
+  await engine.clock.advance(0);
+  await paid.raise({ calls: 1 }, { by: "Ann", reason: "why" });
+  await engine.clock.advance(0);
+  await paid.declineBudget({ by: "Ann", reason: "why" });
+  await paid.result();
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
   await run.resolve("yes", 1, { key: "ann", by: "Ann", reason: "why" });
@@ -237,7 +247,7 @@ test("what runs really write is on the page of entries", async () => {
   await changed.result();
   const page = documentedEntries();
   const seen = new Set<string>();
-  const journals = [run, stepped, flowed, cancelled, failed, late, telling, asked, changed, moved].map((each) =>
+  const journals = [run, stepped, flowed, cancelled, failed, late, telling, asked, changed, moved, paid].map((each) =>
     each.journal(),
   );
   journals.push(continued.journal({ generation: 0 }));

@@ -298,7 +298,7 @@ describe("definitions are refused when they are made", () => {
     ["a task with a negative timeout", make("t", { timeout: -1 }, f), "BAD_DURATION", "-1"],
     ["a task with half a priority", make("t", { priority: 0.5 }, f), "BAD_OPTIONS", "0.5"],
     ["a task with options of text", make("t", "fast", f), "BAD_OPTIONS", "string"],
-    ["a task with a misspelt option", make("t", { retries: 3 }, f), "BAD_OPTIONS", '"retries"; expected input'],
+    ["a task with a misspelt option", make("t", { retries: 3 }, f), "BAD_OPTIONS", '"retries"; expected cost, input'],
     ["a workflow with a misspelt option", define("w", { port: {} }, f), "BAD_OPTIONS", '"port"'],
     ["a workflow without a name", define("", f), "BAD_NAME", "empty"],
     ["a workflow without a function", define("w", {}), "BAD_OPTIONS", "function"],

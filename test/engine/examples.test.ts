@@ -17,6 +17,11 @@ import * as fanOut from "../../examples/fan-out/main.ts";
 import * as nightlyReport from "../../examples/nightly-report/main.ts";
 import * as newsletterExample from "../../examples/newsletter/main.ts";
 import * as firstRun from "../../examples/first-run/order.ts";
+import {
+  definitions as supportDefinitions,
+  QUESTION as COMPLAINT,
+  support,
+} from "../../examples/support-agent/agent.ts";
 import * as webhook from "../../examples/webhook/main.ts";
 
 /** Resolves a port that may have its value already, as after a crash. */
@@ -215,6 +220,27 @@ test("an agent without an answer receives a timeout after a day", async () => {
   expect(await run.result()).toContain("Refused by timeout.");
 });
 
+test.each([
+  { second: { ok: true }, expected: "24.95 EUR for order 1043 are on their way." },
+  { second: { ok: false, reason: "no receipt" }, expected: "One refund was declined: no receipt." },
+])(
+  "ACCEPTANCE 37: a support agent whose second refund is answered with $second ends the same, killed at every commit",
+  { timeout: 120_000 },
+  async ({ second, expected }) => {
+    const { output, crashes } = await crashEverywhere(support, COMPLAINT, {
+      definitions: supportDefinitions,
+      drive: async (engine, id) => {
+        const run = engine.get(support, id) as Run<typeof support>;
+        // The ids of the calls are the model's.
+        await resolveOnce(run.resolve("approve", { ok: true }, { key: "refund-1042", by: "Eve" }));
+        await resolveOnce(run.resolve("approve", second, { key: "refund-1043", by: "Eve" }));
+      },
+    });
+    expect(output).toContain(`49.90 EUR for order 1042 are on their way. ${expected}`);
+    expect(crashes).toBeGreaterThan(20);
+  },
+);
+
 test("a payment asks for the same callback URL every time, killed at every commit", async () => {
   const callback = callbackUrls({ origin: "https://runs.example.org", secret: "0123456789abcdef0123456789abcdef" });
   const asked = new Map<string, number>();
@@ -243,7 +269,7 @@ test("every example has a README, and its commands work", { timeout: 120_000 }, 
   for (const name of readdirSync(FOLDER)) {
     expect(readdirSync(`${FOLDER}${name}`), name).toEqual(expect.arrayContaining(["README.md", "main.ts"]));
     // These have tests of their own, as long as their stories.
-    if (["agent", "federation", "first-run"].includes(name)) continue;
+    if (["agent", "federation", "first-run", "support-agent"].includes(name)) continue;
     const main = `${FOLDER}${name}/main.ts`;
     const { stdout } = await promisify(execFile)(process.execPath, ["--conditions=reprise-source", main]);
     expect(stdout, name).not.toBe("");

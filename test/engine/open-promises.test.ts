@@ -49,6 +49,7 @@ test("open promises of all runs are listed with what they show and when they tim
     {
       runId: "release-1",
       definition: "release",
+      kind: "promise",
       name: "approve",
       key: "ann",
       show: { ask: "ann" },
@@ -59,6 +60,7 @@ test("open promises of all runs are listed with what they show and when they tim
     {
       runId: "pay-1",
       definition: "pay",
+      kind: "promise",
       name: "paid",
       createdAt: now,
       deadline: new Date("2030-01-01T01:00:00Z"),

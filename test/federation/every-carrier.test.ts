@@ -10,7 +10,7 @@ import { cli, command, ROOT, TemporaryFolder, type Finished } from "../cli/cli-p
 import { double, shop, sub } from "../cli/flows.ts";
 import { failing } from "../cli/graphs.ts";
 import { describeOn, startNats } from "../servers/index.ts";
-import { openCarrier } from "../../src/federation/carriers/open-carrier.ts";
+import { openCarrier } from "../../src/carriers/open-carrier.ts";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { S3_KEYS, S3Server } from "./carriers/s3-server.ts";
 import { checkInclusion, readTiledLog } from "./tlog-reader.ts";

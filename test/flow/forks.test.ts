@@ -141,7 +141,6 @@ test("what cannot be forked is refused, and nothing is written", async () => {
   for (const [options, code] of [
     [{}, "BAD_OPTIONS"],
     [{ at: "net" }, "BAD_OPTIONS"],
-    [{ at: "input" }, "BAD_OPTIONS"],
     [{ at: "nothing" }, "BAD_OPTIONS"],
     [{ answers: { parts: [1] } }, "BAD_OPTIONS"],
     [{ at: "price", effects: "none" }, "BAD_OPTIONS"],

@@ -273,14 +273,15 @@ test("a fork starts a new trace with a link; the next generation continues the t
   expect(forked?.links[0]?.context.spanId).toBe(start?.spanContext().spanId);
 });
 
-test("log lines carry the trace, the run and the command", async () => {
+test("log lines carry the trace, the run and the command, which data of the same names cannot replace", async () => {
   const spans = recordSpans();
   const lines: (object | undefined)[] = [];
   const keep = (_message: string, data?: object): number => lines.push(data);
   const logger = { debug: keep, info: keep, warn: keep, error: keep } as unknown as Logger;
   const noisy = workflow("noisy", async (ctx) => {
-    ctx.log.info("outside");
-    await ctx.run("inside", (op) => op.log.info("inside"));
+    const data = { run: "other", step: "Operation(9)", trace_id: "t", span_id: "s", more: 1 };
+    ctx.log.info("outside", data);
+    await ctx.run("inside", (op) => op.log.info("inside", data));
   });
   await using engine = await createTestEngine({
     definitions: [noisy],
@@ -290,7 +291,7 @@ test("log lines carry the trace, the run and the command", async () => {
   await (await engine.start(noisy, undefined, { id: "noisy-1" })).result();
   const idsOf = (name: string) => {
     const { traceId, spanId } = spans.named(name)[0]!.spanContext();
-    return { trace_id: traceId, span_id: spanId, run: "noisy-1" };
+    return { trace_id: traceId, span_id: spanId, run: "noisy-1", more: 1 };
   };
   expect(lines).toEqual([
     expect.objectContaining(idsOf("start noisy")),

@@ -11,7 +11,7 @@ import { Incident } from "./incident.ts";
 /** `show` prints for a terminal of 80 columns. */
 const hasTerminal = isInstalled("script");
 /** A loaded machine starts a command in seconds. */
-const POLL = { timeout: 30_000 };
+const POLL = { timeout: 90_000 };
 
 describe.skipIf(!hasTerminal)("show names the cause and the remedy:", { timeout: 60_000 }, () => {
   test("a paused queue", async () => {

@@ -31,6 +31,7 @@ import {
   CURRENT_FLAGS,
   driveThrough,
   entryData,
+  startedData,
   Execution,
   idempotencyKeyOf,
   indexJournal,
@@ -464,7 +465,7 @@ const REQUEST_ENTRIES = {
 /** Entry 1 of a run of this definition. */
 export function startedEntry(definition: Definition, input?: unknown): Entry {
   const { name, version } = workflowBody(definition);
-  const data = entryData.startedData({
+  const data = startedData({
     definition: name,
     version,
     flags: CURRENT_FLAGS,

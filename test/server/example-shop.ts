@@ -59,6 +59,13 @@ const answer = graph("answer", { state: { draft: last("") } })
   .edge("write", END, ({ draft }) => draft.length > 3)
   .edge("write", "write");
 
+/** Its second call does not fit into its budget, also after a raise by $2. */
+const agent = workflow("agent", { budget: { usd: 2 } }, async (ctx) => {
+  const cost = { reserve: { usd: 0.5 }, actual: () => ({ usd: 0.25 }) };
+  await ctx.run("model", () => "a plan", { cost });
+  return ctx.run("model", () => "an answer", { cost: { ...cost, reserve: { usd: 5 } } });
+});
+
 const report = workflow("report", async (ctx) => ctx.run("print", () => "printed"));
 
 export interface ExampleShop extends AsyncDisposable {
@@ -70,13 +77,14 @@ export interface ExampleShop extends AsyncDisposable {
 export async function openExampleShop(options: ServerOptions = {}, store = "sqlite::memory:"): Promise<ExampleShop> {
   const logs = new LogRing();
   const logger = logs.logger({ info: () => undefined, warn: () => undefined, error: () => undefined });
-  const definitions = [checkout, release, answer, report, charge];
+  const definitions = [checkout, release, agent, answer, report, charge];
   const engine = await createEngine({ store, definitions, logger });
   const waiting = await Promise.all([
     ...["order-1042", "order-1039", "order-1038", "video-5"].map((id) =>
       engine.start(checkout, { order: Number(id.replace(/^\D+/, "")) }, { id, tags: ["shop"] }),
     ),
     engine.start(release, undefined, { id: "release-3" }),
+    engine.start(agent, undefined, { id: "agent-7" }),
   ]);
   const ended = await Promise.all([
     engine.start(checkout, { order: 1041, done: true }, { id: "order-1041" }),
@@ -87,6 +95,7 @@ export async function openExampleShop(options: ServerOptions = {}, store = "sqli
   await Promise.all(ended.map((run) => run.result().catch(() => undefined)));
   const fork = await engine.get(answer, "answer-7").fork({ step: 1, id: "answer-7-fork", patch: { draft: "other" } });
   await fork.result();
+  await engine.evaluate(answer, { runs: ["answer-7"], id: "nightly" });
   for (const name of ["nightly-report", "old-report"])
     await engine.schedule(name, report, undefined, { cron: "0 3 * * *" });
   for (const run of waiting) await until(async () => (await run.info()).status === "waiting");

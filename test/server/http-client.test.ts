@@ -169,6 +169,11 @@ test("what does not exist has the same code, and the server's own next step", as
   await expect(http.getSchedule("none").info()).rejects.toMatchObject({ code: "SCHEDULE_NOT_FOUND" });
 });
 
+test("a name that would lead to another address is refused before a request is sent", async () => {
+  await expect(http.get(echo, "..").cancel()).rejects.toMatchObject({ code: "BAD_ID" });
+  await expect(http.getSchedule(".").trigger()).rejects.toMatchObject({ code: "BAD_ID" });
+});
+
 test("a run is started, followed, updated, queried, approved and finished over HTTP", async () => {
   const run = await http.start(echo, "wait", { id: "whole", tags: ["a"], signals: { note: everything } });
   expect(run.id).toBe("whole");

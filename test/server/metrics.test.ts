@@ -108,6 +108,28 @@ test("the page of metrics is OpenMetrics, counts what the process did and reads 
       ).toBe(true);
 });
 
+test("every call that does not fit into its budget is counted, whether it waits or fails", async () => {
+  const cost = { reserve: { calls: 1 }, actual: () => ({ calls: 1 }) };
+  const crawl = workflow("crawl", async (ctx) => {
+    for (const page of ["a", "b"]) await ctx.run("fetch", () => page, { cost });
+  });
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [crawl], logger: false });
+  const metrics = createMetrics(engine);
+  const reached = async () =>
+    valueOf(parseOpenMetrics(await metrics.text()), "reprise_budget_reached_total", { definition: "crawl" });
+  await (await engine.start(crawl, undefined, { budget: { calls: 2 } })).result();
+  expect(await reached()).toBeUndefined();
+  const failing = await engine.start(crawl, undefined, { budget: { calls: 1, onReached: "fail" } });
+  await expect(failing.result()).rejects.toMatchObject({ cause: { code: "BUDGET_REACHED" } });
+  expect(await reached()).toBe(1);
+  const waiting = await engine.start(crawl, undefined, { budget: { calls: 1 } });
+  await expect.poll(reached).toBe(2);
+  await waiting.raise({ calls: 1 });
+  await waiting.result();
+  expect(await reached()).toBe(2);
+  metrics.close();
+});
+
 test("without a server, createMetrics counts until it is closed", async () => {
   await using engine = await open();
   const metrics = createMetrics(engine);

@@ -53,6 +53,15 @@ const many = flow("many", { input: typed<number>() })
 const fails = workflow("fails", async () => {
   throw Object.assign(new Error(`bad card ${SECRET}`), { code: "BAD_CARD" });
 });
+const decline = task("decline", { retry: { maxAttempts: 3, baseDelay: 1 } }, () => {
+  throw Object.assign(new Error("card declined"), { name: "CardError" });
+});
+const declined = workflow("declined", async (ctx) => ctx.task(decline, undefined));
+
+const crawl = workflow("crawl", { budget: { calls: 1 } }, async (ctx) => {
+  const cost = { reserve: { calls: 1 }, actual: () => ({ calls: 1 }) };
+  for (const page of ["a", "b"]) await ctx.run("fetch", () => page, { cost });
+});
 
 let engine: Engine<any>;
 let api: Api;
@@ -60,7 +69,7 @@ let api: Api;
 beforeAll(async () => {
   engine = await createEngine({
     store: "sqlite::memory:",
-    definitions: [order, charge, parcel, agent, many, fails],
+    definitions: [order, charge, parcel, agent, many, fails, declined, decline, crawl],
     logger: false,
   });
   api = openApi(engine);
@@ -230,6 +239,30 @@ test("a result is 200 with the output, 202 while the run lives, and a problem if
   expect(await api.get("/v1/runs/fails-1/result")).toMatchObject({ status: 422, body: { code: "RUN_FAILED" } });
 });
 
+test("the trace of a caller is carried into the run, and one that is no trace is ignored", async () => {
+  const traceOf = async (id: string, headers: Record<string, string>): Promise<unknown> => {
+    await api.post("/v1/definitions/parcel/runs", { input: "ann", id }, headers);
+    const { body } = await api.get(`/v1/runs/${id}/journal?limit=1`);
+    return body.items[0].data.trace;
+  };
+  const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  expect(await traceOf("traced-1", { traceparent: parent, tracestate: "a=b" })).toEqual({ parent, state: "a=b" });
+  for (const [index, wrong] of [
+    "x",
+    `ff${parent.slice(2)}`,
+    parent.replace("b7ad6b7169203331", "0".repeat(16)),
+  ].entries())
+    expect(await traceOf(`traced-${index + 2}`, { traceparent: wrong })).toBeUndefined();
+});
+
+test("a run that could not be addressed is not started", async () => {
+  for (const id of [".", ".."])
+    expect(await api.post("/v1/definitions/parcel/runs", { input: "ann", id })).toMatchObject({
+      status: 400,
+      body: { code: "BAD_ID" },
+    });
+});
+
 test("starting is idempotent by id and by Idempotency-Key, and waits if asked", async () => {
   const start = (id: string | undefined, input: unknown, headers = {}): ReturnType<Api["post"]> =>
     api.post("/v1/definitions/parcel/runs", { input, ...(id !== undefined && { id }) }, headers);
@@ -330,4 +363,30 @@ test("queues, schedules and bulk actions change what they say they change", asyn
   expect((await api.post("/v1/runs/bulk", { action: "retry", filter, dryRun: true })).body).toMatchObject({ count: 1 });
   const done = await api.post("/v1/runs/bulk", { action: "retry", filter: { ids: ["fails-1", "nothing"] } });
   expect(done.body).toMatchObject({ count: 1, skipped: 0, dryRun: false });
+});
+
+test("a start has the budget of its body instead of that of its definition, and a wrong one is refused before anything is written", async () => {
+  const start = (id: string, budget: object) =>
+    api.post("/v1/definitions/crawl/runs", { id, budget }, { prefer: "wait=20" });
+  expect((await start("crawl-1", { calls: 5, usd: 2 })).body).toMatchObject({ run: "crawl-1", status: "completed" });
+  const { body } = await api.get("/v1/runs/crawl-1");
+  expect(body.budget).toMatchObject({ owner: "crawl-1", cap: { calls: 5, usd: 2 }, spent: { calls: 2, usd: 0 } });
+  await start("crawl-2", { calls: 1, onReached: "fail" });
+  expect((await api.get("/v1/runs/crawl-2")).body).toMatchObject({
+    status: "failed",
+    error: { code: "BUDGET_REACHED" },
+    budget: { cap: { calls: 1 }, onReached: "fail" },
+  });
+  for (const budget of [{ calls: -1 }, { tokens: 0.5 }, { euros: 1 }, { calls: 1, onReached: "warn" }, {}]) {
+    const { status } = await start("crawl-3", budget);
+    expect([JSON.stringify(budget), status]).toEqual([JSON.stringify(budget), 400]);
+  }
+  expect((await api.get("/v1/runs/crawl-3")).status).toBe(404);
+});
+
+test("what a failed run says starts with the last error, not with the number of attempts", async () => {
+  const run = await engine.start(declined, undefined, { id: "declined-1" });
+  await expect(run.result()).rejects.toThrow("card declined");
+  const [now] = (await api.get("/v1/reasons?run=declined-1")).body.items;
+  expect(now.text).toMatch(/^Failed after \S+ ms at Task\(0\): CardError: card declined\. All 3 attempts failed\.$/);
 });

@@ -128,4 +128,11 @@ export function invoice(changed: boolean) {
   });
 }
 
-export const SHOP = [checkout, reserve, charge, release, research, thumbnails, video, render, report] as const;
+/** Its second call does not fit into its budget, also after a raise by $2. */
+export const agent = workflow("agent", { budget: { usd: 2 } }, async (ctx, question: string) => {
+  const cost = { reserve: { usd: 0.5, tokens: 4_000 }, actual: () => ({ usd: 0.31, tokens: 2_480 }) };
+  await ctx.run("plan", () => `a plan for ${question}`, { cost });
+  return ctx.run("answer", () => "because", { cost: { ...cost, reserve: { usd: 5, tokens: 40_000 } } });
+});
+
+export const SHOP = [agent, checkout, reserve, charge, release, research, thumbnails, video, render, report] as const;

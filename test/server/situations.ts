@@ -5,6 +5,7 @@
 //   order-1037  completed, to be deleted                                                   release-3   waits for two sign-offs
 //   answer-7    a graph, with the fork answer-7-fork                                       thumbs-1    a flow with a spread of 100
 //   video-5     waits for a worker with the label gpu                                      invoice-9   determinism_violation
+//   agent-7     waits for its budget
 //
 // As a program: node --conditions=reprise-source test/server/situations.ts <folder> makes the store <folder>/shop.db.
 
@@ -79,6 +80,7 @@ export async function createSituations(folder: string): Promise<Situations> {
   await start("checkout", "order-1038", { order: 1038 }, ["shop"]);
   await start("checkout", "order-1037", { order: 1037, review: false }, ["shop"]);
   await start("release", "release-3", "3.0");
+  await start("agent", "agent-7", "why", ["agent"]);
   await start("research", "answer-7", { question: "why" }, ["agent"]);
   await start(
     "thumbnails",
@@ -105,6 +107,7 @@ export async function createSituations(folder: string): Promise<Situations> {
 
   for (const id of ["order-1042", "order-1039", "order-1038", "release-3"]) await waits(id, "promise");
   for (const id of ["order-1041", "order-1040", "order-1037", "answer-7-fork", "thumbs-1"]) await ends(id);
+  await waits("agent-7", "budget");
   await waits("video-5", "no_worker");
   return {
     store,

@@ -67,6 +67,62 @@ test("every end, stop and open promise is delivered, signed, with metadata only"
   expect(JSON.stringify(deliveries.map(({ body }) => body))).not.toMatch(/a secret|cannot charge|total/);
 });
 
+test("a call that waits for the budget of its run is reported once, with metadata only, and so is the next one after a raise", async () => {
+  const cost = { reserve: { calls: 1 }, actual: () => ({ calls: 1 }) };
+  const crawl = workflow("crawl", { budget: { calls: 1 } }, async (ctx) => {
+    for (const page of ["a", "b", "c"]) await ctx.run("fetch", () => page, { cost });
+  });
+  await using receiver = await startReceiver();
+  const webhooks = [{ url: receiver.url, secret: SECRET }];
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [crawl], webhooks, logger: false });
+  const run = await engine.start(crawl, undefined, { id: "crawl-1" });
+  const [reached] = await receiver.got(1);
+  expect(reached?.body).toEqual({
+    type: "budget.reached",
+    timestamp: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+    data: {
+      run: "crawl-1",
+      definition: "crawl",
+      version: 1,
+      generation: 0,
+      entry: expect.any(Number) as number,
+      status: "waiting",
+    },
+  });
+  expect(refusalOf(reached!)).toBeUndefined();
+  await run.raise({ calls: 1 }, { by: "ann", reason: "a secret" });
+  await receiver.got(2);
+  await run.raise({ calls: 1 });
+  await run.result();
+  const all = await receiver.got(3);
+  expect(all.map(({ body }) => body.type)).toEqual(["budget.reached", "budget.reached", "run.ended"]);
+  expect(new Set(all.map(({ id }) => id)).size).toBe(3);
+  expect(JSON.stringify(all.map(({ body }) => body))).not.toMatch(/a secret|ann/);
+});
+
+test("forks of an evaluation are not reported; its report is", async () => {
+  await using receiver = await startReceiver();
+  await using engine = await start([{ url: receiver.url, secret: SECRET }]);
+  const asked = await engine.start(review, "a plan", { id: "asked" });
+  await engine.start(order, 5, { id: "paid" });
+  await receiver.got(2);
+  await asked.resolve("approval", true, { key: "ann" });
+  await receiver.got(3);
+  const { counts } = await engine.evaluate(order, { runs: ["paid"], id: "nightly" });
+  await engine.evaluate(review, { runs: ["asked"], id: "weekly" });
+  expect(counts.total).toBe(1);
+  // Another fork is a run as any other.
+  await engine.get(order, "paid").fork({ at: "input", effects: "recorded", id: "again" });
+  expect((await receiver.got(6)).map(line).toSorted()).toEqual([
+    "promise.opened asked approval",
+    "run.ended again completed",
+    "run.ended asked completed",
+    "run.ended nightly completed",
+    "run.ended paid completed",
+    "run.ended weekly completed",
+  ]);
+});
+
 test("payloads, links, definitions and further headers are sent if asked", async () => {
   await using receiver = await startReceiver();
   const link: Webhook["link"] = ({ run, port, key, deadline }) =>

@@ -238,6 +238,14 @@ export const MUTANTS: readonly SimMutant[] = [
   mutant("a dead worker's work is not taken over", ["programs", "bank"], (store) =>
     changed(store, { reap: () => Promise.resolve({ workers: 0, turns: 0, items: 0 }) }),
   ),
+  {
+    ...mutant(
+      "a call reserves once per step, not before every execution",
+      ["spending"],
+      instead("reserve", async (write, store) => (write.execution > 1 ? { status: "reserved" } : one(store, write))),
+    ),
+    foundAs: /^budget: .* was charged/,
+  },
   connectionMutant(
     "rows are read without a lock and written back",
     ["programs", "collect"],

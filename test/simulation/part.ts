@@ -1,6 +1,6 @@
 // Part: one part of a workload: its runs, the requests to them, and how each run must end.
 
-import type { AnyTask, Database, Definition, Entry, RunRecord } from "../../src/kernel/index.ts";
+import type { AnyTask, Database, Definition, Entry, RunRecord, Store } from "../../src/kernel/index.ts";
 import type { RandomSource } from "../replay/random-source.ts";
 import type { Client } from "./client.ts";
 import type { Machine } from "./process.ts";
@@ -26,8 +26,8 @@ export interface Part {
   judge(ends: ReadonlyMap<string, RunEnd>): Iterable<string>;
   /** Whether a client still waits for a result. */
   isWaitedFor?(): boolean;
-  /** Checks data outside the store's own tables. */
-  audit?(): Promise<Iterable<string>>;
+  /** Checks what else is in the store, and outside of it; yields the problems. `rollbacks`: how often history went back. */
+  audit?(store: Store, ends: ReadonlyMap<string, RunEnd>, rollbacks: number): AsyncIterable<string>;
 }
 
 /** What all parts share. */

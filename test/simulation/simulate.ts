@@ -14,7 +14,7 @@ import { Client } from "./client.ts";
 import { Faults, type Fault } from "./faults.ts";
 import { between, type Part, type PartHost } from "./part.ts";
 import { graphOutcome } from "./parts/graphs.ts";
-import { partOf, PARTS } from "./parts/index.ts";
+import { LATER_SHARES, partOf, PARTS } from "./parts/index.ts";
 import { SimProcess } from "./process.ts";
 import { rollBack } from "./rollbacks.ts";
 import { Scheduler, START_MS, Stuck, type EventLoop } from "./scheduler.ts";
@@ -288,6 +288,8 @@ class World {
     const ends = endsOf(all);
     for (const [id, end] of ends) if (end.record.kind === "graph") this.outcomes.set(id, graphOutcome(end));
     for (const part of this.parts) this.problems.push(...part.judge(ends));
+    for (const part of this.parts)
+      for await (const problem of part.audit?.(calm, ends, this.rollbacks) ?? []) this.problems.push(problem);
     if (this.problems.length > 0) return this.#tellLive(stores, all);
     for (const { id, definition, generation } of all.keys()) {
       const verdict = await client.ask(`verify ${id}`, (core) =>
@@ -327,11 +329,13 @@ export async function simulate(options: SimOptions): Promise<SimReport> {
   return quiet.problems.length > 0 ? quiet : simulateOnce({ ...options, scenario, expected: quiet.outcomes });
 }
 
-/** One to three parts of a workload. */
+/** One to three parts of a workload, and sometimes one that was added later: other seeds are the worlds they were. */
 function drawScenario(seed: number): readonly string[] {
   const chance = stream(seed, "workload");
   const names = [...PARTS.keys()];
-  return [...new Set(Array.from({ length: between(chance, 1, 3) }, () => chance.pick(names)))];
+  const drawn = new Set(Array.from({ length: between(chance, 1, 3) }, () => chance.pick(names)));
+  for (const [name, share] of LATER_SHARES) if (stream(seed, `later ${name}`).happens(share)) drawn.add(name);
+  return [...drawn];
 }
 
 async function simulateOnce(options: SimOptions & { readonly scenario: readonly string[] }): Promise<SimReport> {

@@ -52,6 +52,18 @@ test.each(WORKLOADS)("%s prints its lines with every number", { timeout: 180_000
   }
 });
 
+test(
+  "agent says what a model call and a token cost, next to the same loop without Reprise",
+  { timeout: 180_000 },
+  async () => {
+    const lines = await bench("agent");
+    expect(lines.map(({ variant }) => variant)).toEqual(["calls", "calls at once", "tokens", "tokens at once"]);
+    for (const line of lines)
+      for (const name of ["plainUs", "durableUs", "overheadUs", "plainCpuUs", "durableCpuUs", "overheadCpuUs"])
+        expect(line[name], name).toBeTypeOf("number");
+  },
+);
+
 test("idle has no rate, and says what waiting costs", { timeout: 180_000 }, async () => {
   const [line] = await bench("idle");
   for (const name of RATED) expect(line, name).toHaveProperty(name, null);

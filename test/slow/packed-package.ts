@@ -38,7 +38,7 @@ export async function packPackage(folder: string): Promise<{ tarball: string; un
     if (!/^(?:node_modules|dist|test|bench|examples|\..*)$/.test(name))
       cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"), "dir");
-  await succeed(process.execPath, [TSC, "-p", "tsconfig.build.json"], copy);
+  await succeed(process.execPath, ["scripts/run.mjs", "build"], copy);
   await succeed("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], copy);
   const tarball = join(
     folder,

@@ -42,6 +42,7 @@ function counting(
         if (gone > 0) deleted.push(gone);
         return result;
       },
+      stored: session.stored,
     },
   };
 }
@@ -157,6 +158,7 @@ test("a batch with nothing to delete takes one round trip and no transaction", a
   const session: RowSession = {
     read: (what, body) => store.session.read(what, (rows, now) => ((passes += 1), body(rows, now))),
     transact: () => Promise.reject(new Error("no transaction is needed")),
+    stored: store.session.stored,
   };
   expect(await expire(session, ALL)).toEqual({ runs: 0, kept: 0, after: undefined, nextEndedAt: 9_000 });
   expect(passes - 1).toBe(1);

@@ -254,6 +254,8 @@ const WRITES: Record<Write["write"], true> = {
   complete: true,
   pause: true,
   resume: true,
+  reserve: true,
+  "answer-budget": true,
   terminate: true,
   retry: true,
   fork: true,

@@ -47,6 +47,11 @@ const CASES: readonly Case[] = [
     context: "7|journal|3",
   },
   {
+    table: "run_contents",
+    row: { run: 7, content: "Zm9v", size: 5 },
+    context: "7|content|Zm9v",
+  },
+  {
     table: "inbox",
     row: { run: 7, arrival: 12 },
     context: "7|inbox|12",

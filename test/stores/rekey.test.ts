@@ -1,77 +1,17 @@
 // A rekey encodes every payload once, in transactions of bounded size, in every store.
 
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { aesGcm, systemClock, systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
-import type { PayloadCipher } from "../../src/stores/payload-cipher.ts";
-import type { Backend } from "../../src/stores/remote/backend.ts";
-import { openMysqlBackend } from "../../src/stores/mysql/backend.ts";
-import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
-import { rowSession as remoteRows } from "../../src/stores/remote/row-session.ts";
-import { RemoteSession } from "../../src/stores/remote/session.ts";
+import { aesGcm } from "../../src/base/index.ts";
 import type { Rows, RowSession, Tx } from "../../src/stores/rows/rows.ts";
 import type { RowOf } from "../../src/stores/rows/tables.ts";
 import { rekey } from "../../src/stores/rules/rekey.ts";
-import { rowSession } from "../../src/stores/sqlite/row-session.ts";
-import { SqliteSession } from "../../src/stores/sqlite/sqlite-session.ts";
-import { describeOn, freshDatabase } from "../servers/index.ts";
-import { SimServer } from "../simulation/store/sim-backend.ts";
+import { describeOn } from "../servers/index.ts";
+import { mysql, postgres, simulated, sqlite, type TestStore } from "./row-sessions.ts";
 
 const keys = { one: Buffer.alloc(32, 1), two: Buffer.alloc(32, 2) };
 const OLD = aesGcm({ keys, current: "one" });
 const NEW = aesGcm({ keys, current: "two" });
 const ONLY_NEW = aesGcm({ keys: { two: keys.two }, current: "two" });
-
-interface Opened extends AsyncDisposable {
-  readonly session: RowSession;
-  readonly cipher: PayloadCipher | undefined;
-}
-
-type Open = (codec: PayloadCodec) => Promise<Opened>;
-
-const ports = { clock: systemClock, timers: systemTimers, random: systemRandom } as const;
-
-interface TestStore extends AsyncDisposable {
-  readonly open: Open;
-}
-
-async function sqlite(): Promise<TestStore> {
-  const folder = mkdtempSync(join(tmpdir(), "reprise-rekey-"));
-  const open: Open = async (codec) => {
-    const path = join(folder, "store.db");
-    const session = await SqliteSession.open({ ...ports, path, durability: "relaxed", migrate: true, codec });
-    const { cipher } = session.connection;
-    return { session: rowSession(session), cipher, [Symbol.asyncDispose]: () => session.close() };
-  };
-  return { open, [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
-}
-
-function openRemote(backend: () => Backend | Promise<Backend>): Open {
-  return async (codec) => {
-    const session = await RemoteSession.open(await backend(), { ...ports, durability: "full", codec });
-    return { session: remoteRows(session), cipher: session.cipher, [Symbol.asyncDispose]: () => session.close() };
-  };
-}
-
-async function simulated(): Promise<TestStore> {
-  const server = new SimServer("rc", () => systemClock.now());
-  return { open: openRemote(() => server.backend()), [Symbol.asyncDispose]: async () => undefined };
-}
-
-async function postgres(): Promise<TestStore> {
-  const database = await freshDatabase("postgres");
-  const open = openRemote(() => openPostgresBackend({ url: database.url }));
-  return { open, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() };
-}
-
-async function mysql(): Promise<TestStore> {
-  const { random, timers } = ports;
-  const database = await freshDatabase("mysql");
-  const open = openRemote(() => openMysqlBackend({ url: database.url, random, timers, durability: "full" }));
-  return { open, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() };
-}
 
 const CHUNK = ["run", "stream", "position", "data"] as const;
 const WRITE = ["thread", "namespace", "id", "task", "position", "data"] as const;
@@ -88,6 +28,9 @@ function write(task: string, position: number): RowOf<"langgraph_writes"> {
 /** Counts the transactions of a session, and the texts that each of them sets. */
 function counted(session: RowSession, texts: number[][]): RowSession {
   return {
+    get stored() {
+      return counted(session.stored, texts);
+    },
     read: (what, body) => session.read(what, body),
     async transact<T>(what: string, body: (tx: Tx) => T): Promise<T> {
       let lengths: number[] = [];
@@ -154,7 +97,8 @@ function rekeyTests(create: () => Promise<TestStore>): void {
     await using opened = await open(NEW);
     const million = `"${"x".repeat(1_000_000)}"`;
     const data = [...Array<string>(30).fill(million), ...Array<string>(30).fill('"x"'), million.repeat(6), '"x"'];
-    await opened.session.transact("Writing", ({ rows }) => {
+    // Otherwise the store would keep the repeated text once.
+    await opened.session.stored.transact("Writing", ({ rows }) => {
       for (const [index, text] of data.entries()) rows.insert("chunks", chunk(1, "s", index, text));
     });
     const texts: number[][] = [];

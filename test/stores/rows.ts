@@ -31,6 +31,7 @@ export function runRow(run: number, more: WireRow = {}): WireRow {
     lost_turns: 0,
     turn_at: null,
     error_code: null,
+    budget: null,
     ...more,
   };
 }

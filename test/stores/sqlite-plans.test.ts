@@ -49,7 +49,7 @@ test("the store cases use reads and changes of many shapes", () => {
 const SCANS: readonly RegExp[] = [
   /^select .* from (workers|leftovers|queues|lanes|outbox|schedules|start_keys)\b/,
   // Lists walk the runs by number and test the other conditions (list-runs.N1).
-  /^select .*"error_code" from runs( where .*)? order by "run" desc limit/,
+  /^select .*"budget" from runs( where .*)? order by "run" desc limit/,
   /^select .* from runs order by "run"/,
   // Pages of open promises, in the order of the key.
   /^select .* from run_promises order by "run", "command" limit/,

@@ -65,12 +65,21 @@ async function expectViews(
     ["pay-1", "Operation(0)", "operation", "completed"],
     ["fail-1", "Operation(0)", "operation", "failed"],
   ]);
+  // Of work in another queue the start is an own fact; else it follows from the end.
+  for (const row of steps) {
+    expect(Number.isFinite(ms(row["started_at"] ?? Number.NaN)), String(row["command"])).toBe(true);
+    expect(ms(row["started_at"]) + Number(row["took_ms"])).toBeLessThanOrEqual(ms(row["ended_at"]));
+  }
   const executions = (await read("attempts", "run_number, ended_at, execution")).filter(
     ({ run_id }) => run_id === "pay-1",
   );
   expect(
     executions.map(({ command, execution, outcome }) => `${String(command)} ${Number(execution)} ${String(outcome)}`),
   ).toEqual(attempts);
+  for (const row of executions) {
+    expect(row["started_at"], String(row["command"])).not.toBeNull();
+    expect(ms(row["started_at"])).toBeLessThanOrEqual(ms(row["ended_at"]));
+  }
   // views.V2
   expect(
     JSON.stringify([seen, steps, executions], (_, value: unknown) =>

@@ -19,7 +19,7 @@ import {
   workflow,
 } from "reprise";
 import type { Client, Engine } from "reprise";
-import { createServer, type ServerOptions } from "reprise/server";
+import { createServer, LogRing, type ServerOptions } from "reprise/server";
 import { z } from "zod";
 
 /** Answered by true or false. */
@@ -54,6 +54,13 @@ export const refund = workflow(
     return { refunded: answer?.ok === true ? (answer.cents ?? order.cents) : 0, why: answer?.reason ?? "" };
   },
 );
+
+/** Its second call does not fit into its budget. */
+export const spender = workflow("spender", { budget: { usd: 2, calls: 9 } }, async (ctx) => {
+  const cost = { reserve: { usd: 0.5, calls: 1 }, actual: () => ({ usd: 0.25, calls: 1 }) };
+  await ctx.run("plan", () => "a plan", { cost });
+  return ctx.run("answer", () => "an answer", { cost: { ...cost, reserve: { usd: 5 } } });
+});
 
 /** Has no schema: a person writes the value. */
 export const crawlSkip = workflow("crawl-skip", { ports: { skip: promise<{ pages: number }>() } }, async (ctx) => {
@@ -134,7 +141,13 @@ export const pay = workflow(
   },
 );
 
-export const report = workflow("report", async (ctx, to: string) => ctx.run("send", () => `sent to ${to}`));
+export const report = workflow("report", async (ctx, to: string) =>
+  ctx.run("send", (op) => {
+    op.log.warn("the printer is slow", { pages: 3 });
+    if (to === "everyone") for (let page = 1; page <= 600; page += 1) op.log.info(`page ${page}`);
+    return `sent to ${to}`;
+  }),
+);
 
 /** The code of a run, and the code after a change that does not fit its journal. */
 export const checkout = workflow("checkout", async (ctx, order: string) => {
@@ -150,7 +163,19 @@ export const changedCheckout = workflow("checkout", async (ctx, order: string) =
   return order;
 });
 
-export const desk = [newsletter, refund, crawlSkip, support, crawl, render, draw, pay, report, checkout] as const;
+export const desk = [
+  newsletter,
+  refund,
+  crawlSkip,
+  support,
+  crawl,
+  render,
+  draw,
+  pay,
+  report,
+  checkout,
+  spender,
+] as const;
 
 export interface Desk extends AsyncDisposable {
   readonly url: string;
@@ -162,8 +187,10 @@ export interface Desk extends AsyncDisposable {
 export async function openDesk(options: ServerOptions = {}, definitions: readonly any[] = desk): Promise<Desk> {
   const folder = mkdtempSync(join(tmpdir(), "reprise-desk-"));
   const store = `sqlite:${join(folder, "desk.db")}`;
-  const engine = (await createEngine({ store, definitions, logger: false })) as unknown as Engine;
-  const server = createServer(engine as unknown as Client, options);
+  const logs = new LogRing();
+  const logger = logs.logger({ info: () => {}, warn: () => {}, error: () => {} });
+  const engine = (await createEngine({ store, definitions, logger })) as unknown as Engine;
+  const server = createServer(engine as unknown as Client, { logs, logger, ...options });
   const listener = await server.listen({ port: 0 });
   return {
     url: listener.url,

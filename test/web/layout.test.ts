@@ -66,6 +66,33 @@ test("a picture without nodes has a size, and an edge to an unknown node is left
   expect(width).toBeGreaterThan(100);
 });
 
+test("edges from a node to itself are arcs beside it, one around the other, and other nodes stay out of their room", () => {
+  const loop = { from: "a", to: "a", kind: "conditional" as const, label: "again" };
+  const picture: Picture = {
+    nodes: ["a", "b"].map((id) => ({ id, name: id, kind: "node" })),
+    edges: [{ to: "a", kind: "always" }, { to: "b", kind: "always" }, loop, { from: "a", kind: "always" }, loop],
+  };
+  for (const direction of ["right", "down"] as const) {
+    const { nodes, edges, width, height } = layoutPicture(picture, direction);
+    const [a, b] = nodes as [PlacedNode, PlacedNode];
+    // The room of loops is free on one side only.
+    expect(direction === "right" ? Math.min(a.y, b.y) : Math.min(a.x, b.x)).toBeLessThan(40);
+    const far = direction === "right" ? a.y + a.height : a.x + a.width;
+    const depths = [edges[2]!, edges[4]!].map(({ middle }) => (direction === "right" ? middle.y : middle.x) - far);
+    expect(depths[0]).toBeGreaterThan(10);
+    expect(depths[1]).toBeGreaterThan(depths[0]! + 10);
+    for (const edge of [edges[2]!, edges[4]!]) {
+      const numbers = edge.path.match(/-?[\d.]+/g)!.map(Number);
+      // It begins and ends on the side of its node.
+      expect(direction === "right" ? [numbers[1], numbers.at(-1)] : [numbers[0], numbers.at(-2)]).toEqual([far, far]);
+      const { x, y } = edge.middle;
+      expect(x > b.x && x < b.x + b.width && y > b.y && y < b.y + b.height).toBe(false);
+      expect(x).toBeLessThan(width);
+      expect(y).toBeLessThan(height);
+    }
+  }
+});
+
 const pictures = fc
   .record({
     count: fc.integer({ min: 1, max: 12 }),

@@ -9,7 +9,7 @@ import { createServer } from "reprise/server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
 import { findBrowser, openPage } from "./browser.ts";
-import { changedCheckout, checkout, openDesk, pay, render, report, type Desk } from "./desk.ts";
+import { changedCheckout, checkout, openDesk, pay, render, report, spender, type Desk } from "./desk.ts";
 
 describe.skipIf(findBrowser() === undefined)("operating", () => {
   let desk: Desk;
@@ -65,6 +65,33 @@ describe.skipIf(findBrowser() === undefined)("operating", () => {
     await page.context().close();
   });
 
+  test("a run that waits for its budget says what it paid, and is raised or declined with a reason", async () => {
+    for (const id of ["spender-1", "spender-2"]) {
+      const run = await desk.engine.start(spender, undefined, { id });
+      await expect.poll(async () => (await run.budget())?.waiting.length).toBe(1);
+    }
+    const { page, expectClean } = await openPage(desk.url, { path: "/runs/spender-1" });
+    await page.getByText("budget $2 $0.25 spent, $0 reserved, $0 lost").waitFor();
+    await page.getByText("budget 9 calls 1 spent, 0 reserved, 0 lost").waitFor();
+    await page.locator(".now").getByRole("button", { name: "Raise…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("reprise raise spender-1 --usd 3.25", { exact: true }).waitFor();
+    await dialog.getByLabel("Add usd").fill("4");
+    await dialog.getByLabel(/^Reason/).fill("worth it");
+    await dialog.getByText("reprise raise spender-1 --usd 4 --reason 'worth it'").waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Raise" }).click();
+    await page.getByText("budget $6 $0.5 spent, $0 reserved, $0 lost").waitFor();
+    expect(await desk.engine.get(spender, "spender-1").result()).toBe("an answer");
+    await page.goto(`${desk.url}/runs/spender-2`);
+    await page.locator(".now").getByRole("button", { name: "Decline…" }).click();
+    await dialog.getByRole("button", { name: "Decline" }).click();
+    await page.locator(".rh .badge").getByText("Failed").waitFor();
+    expect((await desk.engine.get(spender, "spender-2").budget())?.cap).toEqual({ usd: 2, calls: 9 });
+    expectClean();
+    await page.context().close();
+  });
+
   test("a schedule is triggered, paused, resumed and backfilled", async () => {
     const { page, expectClean } = await openPage(desk.url, { path: "/schedules" });
     const row = page.getByRole("row", { name: /^nightly/ });
@@ -116,6 +143,54 @@ describe.skipIf(findBrowser() === undefined)("operating", () => {
     await field.waitFor();
     await page.keyboard.press("Escape");
     await field.waitFor({ state: "detached" });
+    expectClean();
+    await page.context().close();
+  });
+
+  test("a step shows the lines of its code, and the run those of people as well", async () => {
+    await desk.engine.start(report, "ann", { id: "logged-1" });
+    await expect.poll(async () => (await desk.engine.find("logged-1"))?.status).toBe("completed");
+    const { page, expectClean } = await openPage(desk.url, { path: "/runs/logged-1?step=Operation(0)&tab=logs" });
+    await page.locator(".panel .logs").getByText("the printer is slow { pages: 3 }").waitFor();
+    // It is too late, and that is what the line says.
+    await page.request.post(new URL("/v1/runs/logged-1/pause", desk.url).href, {
+      headers: { "x-reprise": "1" },
+      data: { reason: "wrong printer" },
+    });
+    await page.getByText("Log of the run").click();
+    await page
+      .locator("details .logs")
+      .getByText(/audit pauseRun .*wrong printer/)
+      .waitFor();
+    expect(await page.locator(".panel .logs li").count()).toBe(1);
+    await expectAccessible(page);
+    expectClean();
+    await page.context().close();
+  });
+
+  test("a step shows its newest 500 lines, oldest first", async () => {
+    await (await desk.engine.start(report, "everyone", { id: "logged-2" })).result();
+    const { page, expectClean } = await openPage(desk.url, { path: "/runs/logged-2?step=Operation(0)&tab=logs" });
+    const lines = page.locator(".panel .logs li");
+    await lines.last().getByText("page 600").waitFor();
+    await lines.first().getByText("page 101").waitFor();
+    expect(await lines.count()).toBe(500);
+    expectClean();
+    await page.context().close();
+  });
+
+  test("on a phone the journal shows the name of every step", async () => {
+    await desk.engine.start(checkout, "o-5", { id: "phone-1" });
+    const { page, expectClean } = await openPage(desk.url, { path: "/runs/phone-1?view=journal" });
+    await page.setViewportSize({ width: 390, height: 900 });
+    for (const name of ["reserve", "charge"]) {
+      const step = page.locator(".journal .entry b", { hasText: name }).first();
+      await step.waitFor();
+      const { x, width } = (await step.boundingBox())!;
+      expect(x).toBeGreaterThan(0);
+      expect(x + width).toBeLessThan(390);
+    }
+    await expectAccessible(page);
     expectClean();
     await page.context().close();
   });

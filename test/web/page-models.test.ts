@@ -1,12 +1,14 @@
 // What pages derive from answers of the API: pictures of runs, texts of promises, lists that do not jump, verdicts.
 
 import { expect, test } from "vitest";
-import type { Picture, TimelineRow, VerdictBody } from "../../src/contract/index.ts";
+import type { Picture, RunCounts, TimelineRow, VerdictBody } from "../../src/contract/index.ts";
 import { pictureOfFlow, pictureOfGraph } from "../../web/src/graph/run-picture.ts";
 import { countEdits, diffLines } from "../../web/src/pages/approvals/line-diff.ts";
 import { patchList } from "../../web/src/pages/approvals/open-list.ts";
 import { commandOf, medianWait, outcomeOf, pathOf, textOfPromise } from "../../web/src/pages/approvals/promise-text.ts";
 import { foldText, rowsOf, tilesOf } from "../../web/src/pages/proof/verdict-model.ts";
+import { firstLineOf } from "../../web/src/pages/runs/first-line.ts";
+import { exampleOf } from "../../web/src/pages/runs/schema-form.ts";
 import { limitCommand, rateText, totalsOf, unclaimable } from "../../web/src/pages/queues/queue-figures.ts";
 
 const LOOP: Picture = {
@@ -167,6 +169,7 @@ test("rows stay in their place: an answered one is marked, a new one is counted"
   const promise = (run: string) => ({
     run,
     definition: "d",
+    kind: "promise" as const,
     name: "p",
     createdAt: "2026-11-18T00:00:00Z",
     cursor: run,
@@ -268,4 +271,49 @@ test("figures add up live workers only, and the oldest work of queues that are n
     reasons: [reason(name)],
   }));
   expect(unclaimable(pending).map(({ name }) => name)).toEqual(["no_worker"]);
+});
+
+test("the form of a start begins with the number that is closest to 0", () => {
+  const safe = { type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+  expect(exampleOf(safe)).toBe(0);
+  expect(exampleOf({ type: "number", minimum: 3 })).toBe(3);
+  expect(exampleOf({ type: "number", maximum: -2 })).toBe(-2);
+  expect(exampleOf({ type: "object", properties: { order: safe }, required: ["order"] })).toEqual({ order: 0 });
+});
+
+test("the first line of the runs says what is wrong first, and else what happens", () => {
+  const none = {
+    queued: 0,
+    running: 0,
+    waiting: 0,
+    paused: 0,
+    blocked: 0,
+    determinism_violation: 0,
+    expected: 0,
+    completed: 0,
+    failed: 0,
+    cancelled: 0,
+    continued: 0,
+  };
+  const line = (
+    counts: Partial<RunCounts["counts"]>,
+    alive: number | undefined,
+    atLeast: RunCounts["atLeast"] = [],
+  ) => {
+    const { lead, text, command } = firstLineOf({ counts: { ...none, ...counts }, upTo: 1000, atLeast }, alive);
+    return [lead, text, command];
+  };
+  expect(line({ waiting: 2, blocked: 1 }, 0)).toEqual([
+    "No worker is alive.",
+    "2 runs continue when one starts; nothing is lost.",
+    "reprise worker <file>",
+  ]);
+  expect(line({ waiting: 2, blocked: 1 }, 1)[0]).toBe("1 run is stopped.");
+  expect(line({ running: 1000, waiting: 3, failed: 2 }, undefined, ["running"])).toEqual([
+    "1,000+ in progress.",
+    "3 wait, 2 failed.",
+    undefined,
+  ]);
+  expect(line({ waiting: 1, completed: 9 }, 1)).toEqual(["1 run waits.", "", undefined]);
+  expect(line({ completed: 9 }, 0)).toEqual(["Nothing runs.", "", undefined]);
 });

@@ -63,6 +63,17 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
     );
     expect(new Set(rows)).toEqual(new Set(["grid"]));
     await expectAccessible(page);
+    // On a phone an error stands below the name of its attempt, and the table of attempts is not cut.
+    await page.setViewportSize({ width: 390, height: 900 });
+    const gaps = await page.evaluate<number[]>(
+      "[...document.querySelectorAll('.gr.two-l')].map((row) => row.querySelector('.t').getBoundingClientRect().top - row.querySelector('.gl').getBoundingClientRect().bottom)",
+    );
+    expect(gaps.length).toBeGreaterThan(0);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(-2);
+    expect(
+      await page.locator(".attempts").evaluate((table) => table.scrollWidth - table.parentElement!.clientWidth),
+    ).toBeLessThanOrEqual(0);
+    await page.setViewportSize({ width: 1280, height: 900 });
     await page.reload();
     await page
       .locator(".panel")
@@ -157,6 +168,14 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
       .getByText(new RegExp(`/${second.pid} replayed`))
       .waitFor();
     await expectAccessible(page);
+    // On a phone both flags are inside of the page.
+    await page.setViewportSize({ width: 390, height: 900 });
+    const edges = await page
+      .locator(".flag")
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ left, right }) => [left, right]));
+    expect(edges).toHaveLength(2);
+    expect(Math.min(...edges.flat())).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...edges.flat())).toBeLessThanOrEqual(390);
     expectClean();
     await page.context().close();
   });

@@ -33,8 +33,8 @@ const PICTURES: readonly Picture[] = [
   { name: "run", path: "/runs/order-1042?step=Task(1)", ready: ".panel .attempts" },
   { name: "run-failed", path: "/runs/order-1040", ready: ".tl .gr[data-step]" },
   { name: "run-journal", path: "/runs/order-1042?view=journal", ready: ".journal .entry" },
-  { name: "run-graph", path: "/runs/answer-7", ready: "main svg" },
-  { name: "run-flow", path: "/runs/thumbs-1", ready: "main svg" },
+  { name: "run-graph", path: "/runs/answer-7", ready: "main svg.gsvg" },
+  { name: "run-flow", path: "/runs/thumbs-1", ready: "main svg.gsvg" },
   { name: "approvals", path: "/approvals", ready: "main .card" },
   { name: "queues", path: "/queues", ready: "main .card" },
   { name: "schedules", path: "/schedules", ready: "main .card" },
@@ -45,6 +45,7 @@ const SHOTS = [
   { suffix: "1280-light", width: 1280, colorScheme: "light" },
   { suffix: "1280-dark", width: 1280, colorScheme: "dark" },
   { suffix: "390-light", width: 390, colorScheme: "light" },
+  { suffix: "390-dark", width: 390, colorScheme: "dark" },
 ] as const;
 
 /** Live data never stop arriving: the picture is taken when no request was under way for a moment. */

@@ -1,7 +1,9 @@
-// Control: the commands cancel, terminate, pause, resume, retry and delete.
+// Control: the commands cancel, terminate, pause, resume, retry, delete, budget, raise and decline.
 
 import type { Command } from "commander";
-import { action, collect, examples } from "../command.ts";
+import type { AnswerOptions, RaiseOptions } from "../budget.ts";
+import { action, collect, examples, wholeNumber } from "../command.ts";
+import type { GlobalOptions } from "../global-options.ts";
 import type { CONTROL_ACTIONS, ControlOptions } from "../control.ts";
 import type { DeleteOptions } from "../delete.ts";
 
@@ -34,6 +36,8 @@ export function addControlCommands(program: Command): void {
   );
   add(program, "retry", "Retry failed runs from the failed step, with the current code", "order-7", "--tag eu");
 
+  addBudgetCommands(program);
+
   program
     .command("delete")
     .description("Delete ended runs with their children and journals")
@@ -45,6 +49,39 @@ export function addControlCommands(program: Command): void {
         (await import("../delete.ts")).deleteRuns(ids, options),
       ),
     );
+}
+
+const BY = ["--by <who>", "who decided; recorded in the journal"] as const;
+const WHY = ["--reason <text>", "why; recorded in the journal"] as const;
+
+function addBudgetCommands(program: Command): void {
+  program
+    .command("budget")
+    .description("Show what a run and its children have spent, reserved and lost, and what waits for the budget")
+    .argument("<id>", "run id")
+    .addHelpText("after", examples("budget agent-7", "budget agent-7 --json"))
+    .action(
+      action(async (id: string, options: GlobalOptions) => (await import("../budget.ts")).showBudget(id, options)),
+    );
+  program
+    .command("raise")
+    .description("Raise the budget of a run; calls that wait for it continue")
+    .argument("<id>", "run id")
+    .option("--usd <amount>", "US dollars to add", Number)
+    .option("--tokens <count>", "tokens to add", wholeNumber)
+    .option("--calls <count>", "calls to add", wholeNumber)
+    .option(...BY)
+    .option(...WHY)
+    .addHelpText("after", examples("raise agent-7 --usd 2 --by ann --reason 'a large customer'"))
+    .action(action(async (id: string, options: RaiseOptions) => (await import("../budget.ts")).raise(id, options)));
+  program
+    .command("decline")
+    .description("Decline to raise the budget of a run; calls that wait for it fail with BUDGET_REACHED")
+    .argument("<id>", "run id")
+    .option(...BY)
+    .option(...WHY)
+    .addHelpText("after", examples("decline agent-7 --by ann --reason enough"))
+    .action(action(async (id: string, options: AnswerOptions) => (await import("../budget.ts")).decline(id, options)));
 }
 
 function add(

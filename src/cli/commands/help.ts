@@ -1,9 +1,15 @@
 // Help: the commands explain, mcp and completion, and the hidden command complete that shells call.
 
 import { Argument, type Command } from "commander";
-import { action, examples } from "../command.ts";
+import { action, collect, examples } from "../command.ts";
 import { COMPLETION_SCRIPTS, SHELLS, type Shell } from "../completion-scripts.ts";
 import type { GlobalOptions } from "../global-options.ts";
+import type { McpCommandOptions } from "../mcp.ts";
+
+/** Without names the option is `true`. */
+function allowed(text: string, earlier: readonly string[] | true = []): readonly string[] | true {
+  return earlier === true ? true : collect(text, earlier);
+}
 
 export function addHelpCommands(program: Command): void {
   program.commandsGroup("Help:");
@@ -21,9 +27,24 @@ export function addHelpCommands(program: Command): void {
 
   program
     .command("mcp")
-    .description("Serve the documents to coding agents (Model Context Protocol, over stdio)")
-    .addHelpText("after", examples("mcp"))
-    .action(action(async () => (await import("../mcp.ts")).mcp()));
+    .description("Serve runs and documents to agents (Model Context Protocol, over stdio); read-only by default")
+    .option(
+      "--allow [names]",
+      "tools that change state, or definitions that may be started, comma-separated; without names, all",
+      allowed,
+    )
+    .option("--code <file>", "module with the definitions that can be started")
+    .option("--worker", "also execute runs of the code")
+    .addHelpText(
+      "after",
+      examples(
+        "mcp",
+        "mcp --code order.ts --allow",
+        "mcp --code order.ts --worker --allow order,run_cancel",
+        "mcp --allow promise_resolve",
+      ),
+    )
+    .action(action(async (options: McpCommandOptions) => (await import("../mcp.ts")).mcp(options)));
 
   program
     .command("completion")

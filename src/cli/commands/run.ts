@@ -112,6 +112,7 @@ export function addRunCommands(program: Command): void {
     .option("--priority <number>", "higher priority starts first", wholeNumber)
     .option("--delay <duration>", "start the run after this delay")
     .option("--deadline <duration>", "maximum duration of the run")
+    .option("--budget <amounts>", "what the run may cost: 2 (dollars), or usd=2,tokens=100000")
     .option("--detach", "start the run, print its id and leave the work to workers")
     .addHelpText(
       "after",

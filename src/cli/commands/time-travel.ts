@@ -45,8 +45,10 @@ export function addTimeTravelCommands(program: Command): void {
     .option("--label <name>", "fork from the latest step with this label")
     .option(
       "--at <command>",
-      "what to answer again: a command of a workflow ('Task(3)', or Task:3), or a node of a flow",
+      "what to answer again: a command of a workflow ('Task(3)', or Task:3), a node of a flow, or input",
     )
+    .option("--node <name>", "fork a graph from the step before the first execution of this node")
+    .option("--call <name[:nth]>", "fork before the nth call with this name, such as think:2")
     .option("--answer <command=json>", "another answer for a command or a node; may be repeated", collectAnswer)
     .addOption(
       new Option("--effects <how>", "execute what follows, or take it from the run (default: live)").choices([
@@ -54,6 +56,7 @@ export function addTimeTravelCommands(program: Command): void {
         "recorded",
       ]),
     )
+    .option("--model <name=model>", "another model for a name in the code; may be repeated", collect)
     .option("--generation <number>", "generation of a workflow to fork (default: the latest)", wholeNumber)
     .option("--patch <json>", 'new channel values as JSON, such as \'{"draft":"shorter"}\'')
     .option("--patch-file <file>", "read the patch from a file; - reads standard input")

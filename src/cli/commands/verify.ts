@@ -3,6 +3,7 @@
 import { Option, type Command } from "commander";
 import { action, collect, examples, GENERATION, helpNotes, positiveNumber, wholeNumber } from "../command.ts";
 import type { DebugOptions } from "../debug.ts";
+import type { EvalOptions } from "../eval.ts";
 import type { ReplayCommandOptions } from "../replay.ts";
 import type { VerifyOptions } from "../verify.ts";
 
@@ -20,6 +21,13 @@ Exit codes; of many runs, the first in this order:
     8  inconclusive: a value differs, on a runtime that the run never had,
        or a pure step cannot be executed
     1  --all found no run`;
+
+const EVAL_EXITS = `
+Scores without an evaluation() in the file: output (the same output) and ended
+(the same status). The score same is the share of forks without a difference.
+
+Exit codes:
+    1  a score is below --fail-under, a scorer failed, or no run matches`;
 
 export function addVerifyCommands(program: Command): void {
   program.commandsGroup("Verify:");
@@ -112,6 +120,58 @@ export function addVerifyCommands(program: Command): void {
     .action(
       action(async (targets: readonly string[], options: VerifyOptions) =>
         (await import("../verify.ts")).verify(targets, options),
+      ),
+    );
+
+  addEvalCommand(program);
+}
+
+function collectOne(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, text];
+}
+
+function addEvalCommand(program: Command): void {
+  program
+    .command("eval")
+    .description("Repeat recorded runs with changed code or other models, and score them; calls nothing else")
+    .argument("<file>", "module that exports the workflow, graph or flow, its tasks, and evaluation(…)s")
+    .argument("[targets...]", "bundle files, run ids, and mirrors such as prod/ (default: runs of the store)")
+    .option("--only <name>", "comma-separated exports of the file to evaluate", collect)
+    .option("--definition <name>", "evaluate only this definition")
+    .option("--tag <tag>", "only runs of the store with all of these comma-separated tags", collect)
+    .option("--status <status>", "only runs with these comma-separated statuses (default: completed,failed)", collect)
+    .option("--created-after <time>", "only runs created at this time or later: a date (UTC) or an age such as 2h")
+    .option("--limit <count>", "maximum number of runs (default: 100)", positiveNumber)
+    .option("--at <place>", "where forks begin: node=think, call=think:2, step=3, label=asked, command=Task:3")
+    .option("--model <name=model>", "another model for a name in the code; may be repeated", collect)
+    .option("--answer <command=json>", "another answer for a command or a node; may be repeated", collectOne)
+    .addOption(
+      new Option("--effects <how>", "execute everything, or call only replaced models (default: recorded)").choices([
+        "live",
+        "recorded",
+      ]),
+    )
+    .option("--budget <unit=amount>", "what all forks together may cost, such as usd=5", collect)
+    .option("--fail-under <score=least>", "exit with 1 if the mean of this score is lower; may be repeated", collect)
+    .option("--concurrency <count>", "how many forks run at once (default: 16)", positiveNumber)
+    .option("--timeout <duration>", "how long a fork may take (default: 60s)")
+    .option("--id <id>", "name the evaluation, so that the same command continues it after an interruption")
+    .option("--save", "keep the report in the store, where the dashboard shows it")
+    .option("--junit <file>", "also write the results as JUnit XML")
+    .option("--key <vkey>", "admit signatures of this key; can be repeated", collect)
+    .option("--identity <file>", IDENTITY)
+    .addHelpText(
+      "after",
+      examples(
+        "eval agent.ts evals/*.jsonl --fail-under output=1",
+        "eval agent.ts --tag prod --model fast=strong --budget usd=5",
+        "eval agent.ts prod/ --at node=think --fail-under tone=0.9",
+      ),
+    )
+    .addHelpText("after", helpNotes(EVAL_EXITS))
+    .action(
+      action(async (file: string, targets: readonly string[], options: EvalOptions) =>
+        (await import("../eval.ts")).evaluateRuns(file, targets, options),
       ),
     );
 }

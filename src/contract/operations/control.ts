@@ -3,9 +3,11 @@
 import { verdictBody } from "../history.ts";
 import { boolean, integer, json, list, object, oneOf, optional, record, text } from "../json-schema.ts";
 import { operation } from "../operation.ts";
-import { runSummary } from "../run.ts";
-import { duration, payloadQuery, reason, reasonBody } from "./parameters.ts";
+import { cost, runSummary } from "../run.ts";
+import { budgetOptions, duration, payloadQuery, reason, reasonBody } from "./parameters.ts";
 
+/** Who decides about a budget, and why. The journal keeps it. */
+const answerer = { by: optional(text({ minLength: 1, maxLength: 200 })), reason };
 const generation = optional(integer({ minimum: 0 }));
 
 export const controlOperations = {
@@ -28,6 +30,26 @@ export const controlOperations = {
     body: reasonBody,
     answer: runSummary,
     example: { path: { id: "order-1038" }, body: { reason: "its code is gone" } },
+  }),
+  raiseBudget: operation({
+    role: "operator",
+    method: "POST",
+    path: "/v1/runs/{id}/raise",
+    group: "Control",
+    summary: "Adds to the cap of the budget that the run pays from. Calls that wait for it try again.",
+    body: object({ add: cost, ...answerer }),
+    answer: runSummary,
+    example: { path: { id: "agent-7" }, body: { add: { usd: 2 }, by: "ann", reason: "a large customer" } },
+  }),
+  declineBudget: operation({
+    role: "operator",
+    method: "POST",
+    path: "/v1/runs/{id}/decline-budget",
+    group: "Control",
+    summary: "Declines to raise the budget: calls that wait for it throw BUDGET_REACHED.",
+    body: object(answerer),
+    answer: runSummary,
+    example: { path: { id: "agent-7" }, body: { by: "ann", reason: "enough" } },
   }),
   pauseRun: operation({
     role: "operator",
@@ -71,15 +93,25 @@ export const controlOperations = {
       step: optional(integer({ minimum: 0, description: "Of a graph." })),
       label: optional(text({ description: "Of a graph: the newest step with this label." })),
       patch: optional(record(json(), "Of a graph: values that replace those of the checkpoint, by channel.")),
-      at: optional(text({ description: "Of a workflow or flow: the command or node that is answered again." })),
+      at: optional(
+        text({
+          description: "Of a workflow or flow: the command or node that is answered again; `input`: everything is.",
+        }),
+      ),
+      node: optional(
+        text({ minLength: 1, description: "Of a graph: the step before the first execution of this node." }),
+      ),
+      call: optional(object({ name: text({ minLength: 1 }), nth: optional(integer({ minimum: 1 })) })),
       answer: optional(json("What `at` answers in the fork; absent: it is executed again.")),
       answers: optional(record(json(), "Values that replace recorded answers, by command.")),
       effects: optional(oneOf(["live", "recorded"])),
+      models: optional(record(text({ minLength: 1 }), "Models that the fork replaces, by their name in the code.")),
       generation,
       id: optional(text({ minLength: 1 })),
       tags: optional(list(text(), { maxItems: 100 })),
       priority: optional(integer()),
       deadline: optional(duration),
+      budget: optional(budgetOptions),
       version: optional(integer({ minimum: 1 })),
       reason,
     }),

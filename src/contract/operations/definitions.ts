@@ -4,7 +4,7 @@ import { definition, definitionStats } from "../definition.ts";
 import { integer, json, list, object, optional, pageOf, record, text } from "../json-schema.ts";
 import { operation } from "../operation.ts";
 import { runSummary } from "../run.ts";
-import { duration, paging, payloads } from "./parameters.ts";
+import { budgetOptions, duration, paging, payloads } from "./parameters.ts";
 
 export const definitionOperations = {
   listDefinitions: operation({
@@ -42,6 +42,7 @@ export const definitionOperations = {
       tags: optional(list(text(), { maxItems: 100 })),
       delay: optional(duration),
       deadline: optional(duration),
+      budget: optional(budgetOptions),
       priority: optional(integer()),
       singleton: optional(text({ minLength: 1 })),
       debounce: optional(object({ key: text({ minLength: 1 }), by: duration })),

@@ -6,6 +6,7 @@ import { operation } from "../operation.ts";
 /** Methods of a handle that read and return data. */
 export const EXACT_READS = [
   "attempts",
+  "budget",
   "checkpoint",
   "checkpoints",
   "diff",

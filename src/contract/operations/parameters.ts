@@ -1,6 +1,6 @@
 // Parameters that several operations share: paging, the form of payloads, and the reason of a change.
 
-import { integer, object, oneOf, optional, text } from "../json-schema.ts";
+import { integer, number, object, oneOf, optional, text } from "../json-schema.ts";
 
 /** The parameters of a list. */
 export const paging = {
@@ -27,4 +27,12 @@ export const duration = text({
   pattern: "^\\d",
   maxLength: 40,
   description: "A number and a unit, such as `90 s`, `5 minutes` or `250 ms`.",
+});
+
+/** The budget of a new run. */
+export const budgetOptions = object({
+  usd: optional(number({ minimum: 0 })),
+  tokens: optional(integer({ minimum: 0 })),
+  calls: optional(integer({ minimum: 0 })),
+  onReached: optional(oneOf(["ask", "fail"])),
 });

@@ -11,6 +11,8 @@ const generation = optional(
   integer({ minimum: 0, description: "Of a run that called continueAsNew; default: the latest." }),
 );
 
+const order = optional(oneOf(["first", "last"]));
+
 export const runReadOperations = {
   listJournal: operation({
     role: "viewer",
@@ -18,7 +20,7 @@ export const runReadOperations = {
     path: "/v1/runs/{id}/journal",
     group: "Runs",
     summary: "Lists the entries of a run's journal with the sentence of each. `order=last` starts with the newest.",
-    query: object({ ...paging, payloads, generation, order: optional(oneOf(["first", "last"])) }),
+    query: object({ ...paging, payloads, generation, order }),
     answer: pageOf(journalEntry),
     example: { path: { id: "order-1042" }, query: { limit: 20 } },
   }),
@@ -63,10 +65,12 @@ export const runReadOperations = {
     method: "GET",
     path: "/v1/runs/{id}/logs",
     group: "Runs",
-    summary: "Lists the lines that the code of a run logged in the process of this server, oldest first.",
-    query: object({ command: optional(text()) }),
+    summary:
+      "Lists the lines that the code of a run logged in the process of this server, oldest first. `order=last` starts with the newest.",
+    query: object({ ...paging, command: optional(text()), order }),
     answer: object({
       items: list(logLine),
+      next: optional(text({ description: "The cursor of the next page; absent on the last." })),
       covers: text({ description: "Which lines there are: only those of this process since it started." }),
     }),
     example: { path: { id: "order-1042" } },

@@ -7,7 +7,7 @@
 
 import type { Store } from "../../kernel/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
-import type { Carrier } from "../carriers/carrier.ts";
+import type { Carrier } from "../../carriers/index.ts";
 import type { FoundRun } from "../home/runs.ts";
 import type { Home } from "../home/home.ts";
 import { firstEpoch, type Origin } from "../log/origin.ts";

@@ -10,7 +10,7 @@
 
 import type { Store } from "../../kernel/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
-import type { Carrier } from "../carriers/carrier.ts";
+import type { Carrier } from "../../carriers/index.ts";
 import { MEMO_ANSWER_TYPE } from "../home/facts.ts";
 import type { Home } from "../home/home.ts";
 import type { Origin } from "../log/origin.ts";

@@ -5,7 +5,7 @@
 // meet-fork.M2. Evidence is logged by who finds it, as a content that every peer may have. A site that pulls that log quarantines as well.
 
 import { RepriseError } from "../../base/index.ts";
-import type { Carrier } from "../carriers/carrier.ts";
+import type { Carrier } from "../../carriers/index.ts";
 import type { Home } from "../home/home.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
 import type { Content } from "../log/content.ts";

@@ -10,7 +10,7 @@
 import { canonicalJson } from "../../base/index.ts";
 import type { LogRow, Store } from "../../kernel/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
-import type { Carrier } from "../carriers/carrier.ts";
+import type { Carrier } from "../../carriers/index.ts";
 import type { Home } from "../home/home.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
 import { contentOf } from "../log/content.ts";

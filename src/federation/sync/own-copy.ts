@@ -2,7 +2,7 @@
 
 import { RepriseError } from "../../base/index.ts";
 import type { SigningKey } from "../../receipts/index.ts";
-import type { Carrier } from "../carriers/carrier.ts";
+import type { Carrier } from "../../carriers/index.ts";
 import type { Home } from "../home/home.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";
 import type { Origin } from "../log/origin.ts";

@@ -7,7 +7,7 @@
 
 import { RepriseError } from "../../base/index.ts";
 import { parseStatement, type Predicate } from "../../receipts/index.ts";
-import type { Carrier } from "../carriers/carrier.ts";
+import type { Carrier } from "../../carriers/index.ts";
 import { RUN_TYPE, STATEMENT_TYPE } from "../home/facts.ts";
 import type { Home } from "../home/home.ts";
 import { decodeArtifact, type Content, type ContentHead } from "../log/content.ts";

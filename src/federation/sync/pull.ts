@@ -9,7 +9,7 @@
 // pull.L5. A log that does not extend the one that is here is read to its first difference: two signed heads are the evidence.
 
 import { RepriseError } from "../../base/index.ts";
-import type { Carrier, CarrierFile } from "../carriers/carrier.ts";
+import type { Carrier, CarrierFile } from "../../carriers/index.ts";
 import type { Home } from "../home/home.ts";
 import type { OriginState } from "../home/origins.ts";
 import { parseCheckpoint, type Checkpoint } from "../log/checkpoint.ts";

@@ -11,7 +11,7 @@
 // push.U6. A carrier whose head of one log is not signed as it must be stops the push of that log; it is reported after the others.
 
 import { canonicalJson, RepriseError, sha256Hex } from "../../base/index.ts";
-import type { Carrier, Etag } from "../carriers/carrier.ts";
+import type { Carrier, Etag } from "../../carriers/index.ts";
 import type { Home } from "../home/home.ts";
 import type { OriginState } from "../home/origins.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";

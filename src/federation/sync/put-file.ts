@@ -4,7 +4,7 @@
 //   repeated; other bytes are replaced under the version that was read, so that two writers never mix.
 
 import { RepriseError } from "../../base/index.ts";
-import type { Carrier } from "../carriers/carrier.ts";
+import type { Carrier } from "../../carriers/index.ts";
 
 /** How often a file is compared and replaced while others write it too. */
 const ATTEMPTS = 8;

@@ -3,7 +3,7 @@
 // tile-files.F1. The right edge of the tiles continues from the partial tiles that the carrier has, if they give the root of its
 //   checkpoint. Otherwise it is computed from the records: the carrier is never believed (carrier.C1).
 
-import type { Carrier } from "../carriers/carrier.ts";
+import type { Carrier } from "../../carriers/index.ts";
 import type { Home } from "../home/home.ts";
 import { leafHash, MerkleTree, nodeHash } from "../../receipts/index.ts";
 import type { Checkpoint } from "../log/checkpoint.ts";

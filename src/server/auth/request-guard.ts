@@ -23,7 +23,7 @@ export interface GuardOptions {
 /** What another origin may send and read. */
 const CORS_METHODS = "GET, HEAD, POST, PUT, DELETE";
 const CORS_HEADERS =
-  "authorization, content-type, idempotency-key, if-none-match, last-event-id, prefer, traceparent, x-reprise";
+  "authorization, content-type, idempotency-key, if-none-match, last-event-id, mcp-method, mcp-name, mcp-protocol-version, prefer, traceparent, x-reprise";
 const CORS_EXPOSED =
   "etag, link, location, retry-after, stream-closed, stream-cursor, stream-next-offset, stream-up-to-date, www-authenticate";
 const PREFLIGHT_SECONDS = "600";

@@ -123,6 +123,11 @@ export async function checkNewId(
   { caller, host }: Pick<ScopedCall, "caller" | "host">,
   id: string | undefined,
 ): Promise<void> {
+  if (id === "." || id === "..")
+    throw new RepriseError(
+      "BAD_ID",
+      `A run with the id ${id} has no address: browsers and servers shorten it. Use another id.`,
+    );
   const run = id === undefined || !isScoped(caller) ? undefined : await host.store.findRun(id);
   if (run === undefined || maySeeRun(caller, run)) return;
   throw new RepriseError("START_CONFLICT", `The id ${id} is taken. Use another one.`, { details: { run: id } });

@@ -46,6 +46,11 @@ export class ProcessMetrics {
     name: "reprise_leases_lost",
     help: "Runs and workers of this process whose lease was taken over.",
   });
+  readonly #budgetReached = new Counter({
+    name: "reprise_budget_reached",
+    help: "Calls that did not fit into the budget of their run.",
+    labels: ["definition"],
+  });
   readonly #messages = new Counter({
     name: "reprise_messages",
     help: "Deliveries of outbox messages by their outcome.",
@@ -58,6 +63,16 @@ export class ProcessMetrics {
     bounds: STEP_BOUNDS,
     limit: 300,
   });
+  readonly #tokens = new Counter({
+    name: "reprise_ai_tokens",
+    help: "Tokens of the answers of models: input, cached (a part of input), output.",
+    labels: ["model", "type"],
+  });
+  readonly #usd = new Counter({
+    name: "reprise_ai_cost_usd",
+    help: "What the answers of models cost, for models with a price.",
+    labels: ["model"],
+  });
   readonly families: readonly AnyFamily[] = [
     this.#runsStarted,
     this.#runsEnded,
@@ -67,8 +82,11 @@ export class ProcessMetrics {
     this.#commits,
     this.#commitTime,
     this.#leasesLost,
+    this.#budgetReached,
     this.#messages,
     this.#requests,
+    this.#tokens,
+    this.#usd,
   ];
 
   constructor() {
@@ -99,9 +117,18 @@ export class ProcessMetrics {
         this.#attempts.add([definition, name, outcome]);
         return this.#stepDuration.observe([definition, name, kind], tookMs / 1_000);
       }
+      case "model.answered": {
+        const { model, inputTokens, cachedTokens, outputTokens, usd } = event;
+        this.#tokens.add([model, "input"], inputTokens);
+        this.#tokens.add([model, "cached"], cachedTokens);
+        this.#tokens.add([model, "output"], outputTokens);
+        return usd === undefined ? undefined : this.#usd.add([model], usd);
+      }
       case "commit":
         this.#commits.add([]);
         return this.#commitTime.observe([], event.tookMs / 1_000);
+      case "budget.reached":
+        return this.#budgetReached.add([event.definition]);
       case "lease.lost":
         return this.#leasesLost.add([]);
       case "message.delivered":

@@ -98,7 +98,9 @@ function sharedLines(
 export function lineOf(reader: TimelineReader, entry: Entry, view: View): JournalEntryBody {
   const decoded = decodedEntry(entry);
   if (decoded === undefined) return damagedLine(entry);
-  const { tone, name, text } = reader.read(view.showsPayloads ? decoded : withoutPayload(decoded));
+  const { tone, name, text } = reader.read(
+    view.showsPayloads ? { ...decoded, data: view.redaction.data(decoded.data) } : withoutPayload(decoded),
+  );
   const { seq, type, command, at, worker, execution, startedAt, tookMs } = decoded;
   return {
     seq,

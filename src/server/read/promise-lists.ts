@@ -7,6 +7,7 @@ import type { OpenPromiseBody, SettledPromiseBody } from "../../contract/index.t
 import {
   decodeData,
   promiseNameOf,
+  shownCost,
   type Entry,
   type EntryData,
   type OpenPromise,
@@ -48,7 +49,7 @@ export async function listOpenPromises(
     const page = await store.listPromises({ ...filter, ...(position && { after: position }), limit: PAGE });
     await addVisible(store, caller, page.promises, visible);
     for (const one of page.promises) {
-      const id = JSON.stringify([one.run, one.name, one.key]);
+      const id = JSON.stringify([one.run, one.name, one.budget === undefined ? one.key : one.command]);
       // open-promise.P2
       if (visible.get(one.run) !== true || seen.has(id)) continue;
       seen.add(id);
@@ -92,17 +93,32 @@ async function addVisible(
       visible.set(unknown[index]!.run, record !== undefined && maySeeRun(caller, record));
 }
 
-function openBody({ run, command, runId, definition, name, key, at, data }: OpenPromise, view: View): OpenPromiseBody {
+export function openBody(promise: OpenPromise, view: View): OpenPromiseBody {
+  const { run, command, runId, definition, name, key, at, data, budget } = promise;
+  const cursor = `${run}:${command}`;
+  if (budget !== undefined) {
+    const { reserve, state } = budget;
+    const { cap, spent, reserved, lost } = state;
+    const show = Object.fromEntries(
+      Object.entries({ reserve, spent, reserved, lost }).map(([book, amounts]) => [book, shownCost(amounts, cap)]),
+    );
+    // Amounts are no payload of the run.
+    return {
+      ...{ run: runId, definition, kind: "budget", name: "budget", key: command, createdAt: isoOf(at), cursor },
+      show: { cap: shownCost(cap, cap), ...show },
+    };
+  }
   const { show, timeout } = decodeData("PromiseCreated", data);
   return {
     run: runId,
     definition,
+    kind: "promise",
     name,
     ...(key !== undefined && { key }),
     ...payloadFields(view, { show }),
     createdAt: isoOf(at),
     ...(timeout !== undefined && { deadline: isoOf(at + timeout) }),
-    cursor: `${run}:${command}`,
+    cursor,
   };
 }
 

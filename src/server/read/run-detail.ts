@@ -6,11 +6,14 @@ import {
   decodeData,
   forkOriginOf,
   hasEnded,
+  promiseIdOf,
   type Entry,
   type RunRecord,
 } from "../../kernel/index.ts";
 import type { ServerHost } from "../host.ts";
 import { payloadToWire } from "../wire-payload.ts";
+import { budgetBody } from "./budget-body.ts";
+import { openBody } from "./promise-lists.ts";
 import { reasonBody } from "./reason-body.ts";
 import { summaryOf } from "./run-summary.ts";
 import { thrownErrorOf } from "./thrown-error.ts";
@@ -25,6 +28,7 @@ export async function readRunDetail(host: ServerHost, record: RunRecord, view: V
   const { hidden = [], ...payloads } = payloadFields(view, { input, output });
   const isHidden = error !== undefined && !view.showsPayloads;
   const missing = [...hidden, ...(isHidden ? ["error"] : [])];
+  const budget = record.budget === undefined ? undefined : await host.store.readBudget(record.budget);
   const body = access.registry.findWorkflow(record.definition, record.version);
   return {
     ...summaryOf(record),
@@ -43,6 +47,7 @@ export async function readRunDetail(host: ServerHost, record: RunRecord, view: V
     }),
     waitsFor: waitsFor.map((reason) => reasonBody(reason, view, record.id)),
     openPromises: hasEnded(record.status) ? [] : await readOpenPromises(host, record, view),
+    ...(budget !== undefined && { budget: budgetBody(budget) }),
     attempts: {
       failed: attempts?.failed ?? 0,
       lost: attempts?.lost ?? 0,
@@ -64,19 +69,29 @@ function forkOfEntry(first: Entry | undefined): RunDetail["forkOf"] {
   return byCommand && { run: byCommand.run, at: byCommand.at };
 }
 
-/** The promises that the store lists, each with what its entry shows. */
+/** The promises that the store lists, each with what its entry shows. One whose answer the run has not read yet is settled. */
 async function readOpenPromises(
   { store }: ServerHost,
-  { run, id, definition }: RunRecord,
+  { run, id, definition, read }: RunRecord,
   view: View,
 ): Promise<readonly OpenPromiseBody[]> {
   const open: OpenPromiseBody[] = [];
-  for (const { name, key, seq, at, command } of (await store.readRunWork(run))?.promises ?? []) {
+  const work = await store.readRunWork(run);
+  for (const { command, at, budget } of work?.budgetRequests ?? []) {
+    const promise = { run, runId: id, definition, command, at, budget, name: "", key: undefined, seq: 0, data: "" };
+    open.push(openBody(promise, view));
+  }
+  const listed = work?.promises ?? [];
+  const unread = listed.length === 0 ? [] : await store.readInbox(run, read);
+  const answered = new Set(unread.filter(({ type }) => ANSWERS.has(type)).map(({ target }) => target));
+  for (const { name, key, seq, at, command } of listed) {
+    if (answered.has(promiseIdOf({}, name, key, "promise"))) continue;
     const [entry] = await store.readJournal(run, seq - 1, 1);
     const { show, timeout } = entry?.type === "PromiseCreated" ? decodeData(entry.type, entry.data) : {};
     open.push({
       run: id,
       definition,
+      kind: "promise",
       name,
       ...(key !== undefined && { key }),
       ...payloadFields(view, { show }),
@@ -87,3 +102,5 @@ async function readOpenPromises(
   }
   return open;
 }
+
+const ANSWERS: ReadonlySet<string> = new Set(["PromiseResolved", "PromiseRejected"]);

@@ -2,35 +2,30 @@
 
 import type { DiffBody } from "../../contract/index.ts";
 import type { ChannelDiff, FlowDiff, RunDiff, StepAnswer, ValueDiff, WorkflowDiff } from "../../engine/index.ts";
-import { payloadToWire, type PayloadForm } from "../wire-payload.ts";
+import { shownPayload, type View } from "./view.ts";
 
-export function diffBodyOf(
-  here: string,
-  there: string,
-  diff: RunDiff | WorkflowDiff | FlowDiff,
-  form: PayloadForm,
-): DiffBody {
+export function diffBodyOf(here: string, there: string, diff: RunDiff | WorkflowDiff | FlowDiff, view: View): DiffBody {
   const { firstDivergence, more } = diff;
   return {
     here,
     there,
     ...(firstDivergence !== undefined && { firstDivergence: String(firstDivergence) }),
-    items: itemsOf(diff, form),
+    items: itemsOf(diff, view),
     more,
   };
 }
 
 type Value = DiffBody["items"][number]["values"][number];
 
-function itemsOf(diff: RunDiff | WorkflowDiff | FlowDiff, form: PayloadForm): DiffBody["items"] {
+function itemsOf(diff: RunDiff | WorkflowDiff | FlowDiff, view: View): DiffBody["items"] {
   const value = (name: string, both: ValueDiff | ChannelDiff | undefined): readonly Value[] =>
     both === undefined
       ? []
       : [
           {
             name,
-            ...("here" in both && { here: payloadToWire(both.here, form) }),
-            ...("there" in both && { there: payloadToWire(both.there, form) }),
+            ...("here" in both && { here: shownPayload(view, both.here) }),
+            ...("there" in both && { there: shownPayload(view, both.there) }),
           },
         ];
   if ("steps" in diff)

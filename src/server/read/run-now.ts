@@ -13,7 +13,7 @@ import {
   type Store,
 } from "../../kernel/index.ts";
 import { reasonBody } from "./reason-body.ts";
-import { thrownErrorOf } from "./thrown-error.ts";
+import { errorLine } from "./thrown-error.ts";
 import type { View } from "./view.ts";
 
 const MAX_ATTEMPTS = 8;
@@ -57,9 +57,8 @@ function endOf(
   if (last?.type !== "RunFailed" || !view.showsPayloads)
     return { text: `Failed after ${took}${errorCode === undefined ? "" : ` with ${errorCode}`}.`, command };
   const { error, at } = decodeData(last.type, last.data);
-  const { name, message } = thrownErrorOf(error, view);
   const place = typeof at === "string" ? ` at ${at}` : "";
-  return { text: `Failed after ${took}${place}: ${name}: ${message}`, command };
+  return { text: `Failed after ${took}${place}: ${errorLine(error, view)}`, command };
 }
 
 /** The executions of the step that runs or waits for a worker; of a run without one, of the step that ended last. */

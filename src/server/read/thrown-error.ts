@@ -22,3 +22,13 @@ export function thrownErrorOf(error: unknown, { redaction }: Pick<View, "redacti
     ...(all > frames.length && { hiddenFrames: all - frames.length }),
   };
 }
+
+/** The error in one line. Of a step whose attempts ran out, the last error comes first: where a line is cut, that one stays. */
+export function errorLine(error: unknown, view: Pick<View, "redaction">): string {
+  const { name, message, code } = thrownErrorOf(error, view);
+  const [, attempts, last = ""] = /^(All \d+ attempts failed\.) Last error: (.*)$/s.exec(message) ?? [];
+  if (code !== "MAX_ATTEMPTS_EXCEEDED" || attempts === undefined) return `${name}: ${message}`;
+  const { cause } = error as Error;
+  const sentence = cause instanceof Error ? `${cause.name}: ${last}` : last;
+  return `${sentence}${/[.!?…]$/.test(sentence) ? "" : "."} ${attempts}`;
+}

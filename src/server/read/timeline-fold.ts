@@ -111,6 +111,8 @@ export class TimelineFold {
       case "StateCleared":
       case "PatchMarked":
       case "InputChanged":
+      case "BudgetRaised":
+      case "BudgetDeclined":
       case "RunStarted":
         return;
       case "StepCommitted": {

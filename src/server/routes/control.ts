@@ -21,6 +21,11 @@ type Summary = AnswerOf<typeof controlOperations.cancelRun>;
 export const controlHandlers: HandlersOf<typeof controlOperations> = {
   cancelRun: (call) => control(call, (run) => run.cancel(call.body.reason)),
   terminateRun: (call) => control(call, (run) => run.terminate(call.body.reason)),
+  raiseBudget(call) {
+    const { add, ...answerer } = call.body;
+    return control(call, (run) => run.raise(add, answerer));
+  },
+  declineBudget: (call) => control(call, (run) => run.declineBudget(call.body)),
   pauseRun: (call) => control(call, (run) => run.pause()),
   resumeRun: (call) => control(call, (run) => run.resume()),
   retryRun: (call) => control(call, (run) => run.retry()),

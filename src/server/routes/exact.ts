@@ -35,6 +35,7 @@ export const exactHandlers: HandlersOf<typeof exactOperations> = {
         const other = await getRecord(call, String(first));
         return answer(await run.diff(access.handle(other), withSignal(second)));
       }
+      case "budget":
       case "info":
       case "scheduler":
       case "replay":

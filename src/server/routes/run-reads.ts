@@ -4,14 +4,14 @@ import type { runReadOperations } from "../../contract/index.ts";
 import type { HandlersOf } from "../host.ts";
 import { downloadJournal } from "../read/journal-download.ts";
 import { readJournalPage } from "../read/journal-page.ts";
+import { readLogPage } from "../read/log-page.ts";
 import { readTimeline } from "../read/read-timeline.ts";
 import { listAttempts } from "../read/run-attempts.ts";
 import { listCheckpoints, readCheckpoint, readState } from "../read/checkpoints.ts";
 import { diffBodyOf } from "../read/run-diff.ts";
 import { DEFAULT_LIMIT } from "../read/run-selection.ts";
 import { getRecord } from "../read/run-summary.ts";
-import { accessOf, isoOf, viewOf } from "../read/view.ts";
-import { payloadToWire } from "../wire-payload.ts";
+import { accessOf, viewOf } from "../read/view.ts";
 
 const TIMELINE_ROWS = 200;
 const DIFF_ITEMS = 100;
@@ -38,28 +38,14 @@ export const runReadHandlers: HandlersOf<typeof runReadOperations> = {
   },
   async listLogs(call) {
     const { host, query } = call;
+    const { limit = DEFAULT_LIMIT, after, order = "first", command } = query ?? {};
     const { id } = await getRecord(call);
-    const lines = host.logs?.of(id) ?? [];
-    const items = lines.flatMap(({ at, level, message, data }) => {
-      const { run: _run, command, attempt, ...rest } = data;
-      const step = typeof command === "string" ? command : undefined;
-      if (query?.command !== undefined && step !== query.command) return [];
-      return [
-        {
-          at: isoOf(at),
-          level,
-          message,
-          ...(step !== undefined && { command: step }),
-          ...(typeof attempt === "number" && { attempt }),
-          ...(Object.keys(rest).length > 0 && { data: payloadToWire(rest, "plain") }),
-        },
-      ];
-    });
     const covers =
       host.logs === undefined
         ? "This server keeps no log lines: they are in the log of the workers."
         : "Lines of runs that the process of this server executed, since it started.";
-    return { items, covers };
+    const page = host.logs === undefined ? { items: [] } : readLogPage(host.logs, id, { command, after, limit, order });
+    return { ...page, covers };
   },
   async listCheckpoints(call) {
     const { limit = DEFAULT_LIMIT, after } = call.query ?? {};
@@ -78,6 +64,6 @@ export const runReadHandlers: HandlersOf<typeof runReadOperations> = {
     const access = accessOf(host);
     const options = { limit: query?.limit ?? DIFF_ITEMS, signal: call.signal };
     const diff = await access.handle(here).diff(access.handle(there), options);
-    return diffBodyOf(here.id, there.id, diff, call.payloads);
+    return diffBodyOf(here.id, there.id, diff, viewOf(call));
   },
 };

@@ -70,6 +70,9 @@ async function recordsOf(
   return records;
 }
 
+/** More than the store needs to read the outcome of a run. */
+const READ_MS = 10_000;
+
 /** 200 with the output, 202 while the run has not ended; throws why it did not complete. */
 export async function readResult(
   call: Pick<Call, "host" | "caller" | "params" | "payloads" | "signal">,
@@ -81,11 +84,12 @@ export async function readResult(
       { run: record.id, status, ...output },
       { status: code, headers: { "cache-control": "no-store", ...(code === 202 && { "retry-after": "1" }) } },
     );
-  if (!hasEnded(record.status) && !isStopped(record.status) && waitMs === 0) return answer(record.status, {}, 202);
+  const isOver = hasEnded(record.status) || isStopped(record.status);
+  if (!isOver && waitMs === 0) return answer(record.status, {}, 202);
   try {
-    const output: unknown = await accessOf(call.host)
-      .handle(record)
-      .result({ timeout: Math.max(1, waitMs), signal: call.signal });
+    // The outcome of a run that is over is only read: that takes as long as the store needs.
+    const timeout = isOver ? Math.max(READ_MS, waitMs) : waitMs;
+    const output: unknown = await accessOf(call.host).handle(record).result({ timeout, signal: call.signal });
     return answer("completed", output === undefined ? {} : { output: payloadToWire(output, call.payloads) }, 200);
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== "RESULT_TIMEOUT") throw error;
@@ -93,7 +97,7 @@ export async function readResult(
   }
 }
 
-function isStopped(status: RunStatus): boolean {
+export function isStopped(status: RunStatus): boolean {
   return status === "blocked" || status === "determinism_violation";
 }
 

@@ -16,7 +16,7 @@
 import { compareValues } from "../remote/evaluate.ts";
 import { INCARNATION_KEY } from "../../kernel/index.ts";
 import type { Change, HistoryCheck, WireRow, WireValue } from "../remote/backend.ts";
-import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../rows/tables.ts";
+import { columnsOf, columnType, INSERTED_ONCE, keyColumns, type TableName, type Value } from "../rows/tables.ts";
 import { literal, nameOf, namesOf, tableOf, textLiteral } from "./sql-text.ts";
 
 const ROWS_AT_ONCE = 1_000;
@@ -64,12 +64,14 @@ export function renderStamp(writer: string, batch: number, mark: number, check?:
 
 function renderInsert(table: TableName, rows: readonly WireRow[]): readonly string[] {
   const columns = columnsOf(table);
+  // Not `insert ignore`, which also ignores values that do not fit.
+  const tail = INSERTED_ONCE.has(table) ? ` on duplicate key update ${nameOf(columns[0]!)}=${nameOf(columns[0]!)}` : "";
   const head = `insert into ${tableOf(table)} (${namesOf(columns)}) values `;
   const statements: string[] = [];
   let texts: string[] = [];
   let length = 0;
   const flush = (): void => {
-    if (texts.length > 0) statements.push(head + texts.join(","));
+    if (texts.length > 0) statements.push(head + texts.join(",") + tail);
     texts = [];
     length = 0;
   };

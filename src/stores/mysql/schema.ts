@@ -12,6 +12,7 @@
 // Sizes: a name has at most 200 UTF-16 units (600 bytes), an id 255 (765 bytes); names of items and nodes are composed of names. A key
 // may have 3,072 bytes, including the primary key at its end: beyond that the servers sort. Texts that are in no key have no limit.
 
+import { BUDGETS } from "./budget-tables.ts";
 import { UNHAPPY } from "../rows/indexes.ts";
 import { viewQuery, VIEWS, type ViewDialect, type ViewName } from "../rows/views.ts";
 
@@ -434,6 +435,14 @@ const SEVENTH: readonly Step[] = [
   },
 ];
 
+const EIGHTH: readonly Step[] = [
+  {
+    name: "run_contents",
+    columns: { run: INT, content: KIND, size: INT, data: MAYBE_LONG },
+    primary: ["run", "content"],
+  },
+];
+
 function quoted(names: Columns): string {
   return names.map((name) => `\`${name}\``).join(", ");
 }
@@ -461,7 +470,9 @@ function statementOf(step: Step): string {
 }
 
 /** Migration n is at index n - 1. A published migration is never changed; a change is a new one. */
-export const STEPS: readonly (readonly Step[])[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH];
+export const STEPS: readonly (readonly Step[])[] = [
+  ...[FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, BUDGETS],
+];
 
 export const MIGRATIONS: readonly (readonly string[])[] = STEPS.map((steps) => steps.map(statementOf));
 

@@ -5,7 +5,7 @@
 // bind-change.C2. Rows are written in key order, so that two writers do not deadlock.
 
 import type { Change, WireRow } from "../remote/backend.ts";
-import { columnsOf, columnType, keyColumns, type TableName } from "../rows/tables.ts";
+import { columnsOf, columnType, INSERTED_ONCE, keyColumns, type TableName } from "../rows/tables.ts";
 import { sameKey } from "./bind-query.ts";
 import { quoted, type Shapes } from "./shapes.ts";
 import type { Bound, Parameter } from "./wire.ts";
@@ -26,7 +26,7 @@ function places(from: number, count: number): string {
 function bindInsert(shapes: Shapes, table: TableName, rows: readonly WireRow[]): Bound {
   const columns = columnsOf(table);
   const text = `insert into ${shapes.table(table)} (${columns.map(quoted).join(", ")})
-    select * from unnest(${places(1, columns.length)})`;
+    select * from unnest(${places(1, columns.length)})${INSERTED_ONCE.has(table) ? " on conflict do nothing" : ""}`;
   return { shape: shapes.of(text), values: columns.map((column) => arrayOf(table, rows, column)) };
 }
 

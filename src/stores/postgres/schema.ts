@@ -438,7 +438,58 @@ create table keyed_answers (
 create index keyed_answers_by_age on keyed_answers (at);
 `;
 
+const EIGHTH = `
+create table run_contents (
+  run bigint not null,
+  size bigint not null,
+  content text collate "C" not null,
+  data bytea,
+  primary key (run, content)
+);
+`;
+
+const NINTH = `
+alter table runs add column budget bigint;
+create table run_budgets (
+  budget bigint not null,
+  parent bigint,
+  closed bigint not null,
+  cap_usd bigint,
+  cap_tokens bigint,
+  cap_calls bigint,
+  moved_usd bigint not null,
+  moved_tokens bigint not null,
+  moved_calls bigint not null,
+  spent_usd bigint not null,
+  spent_tokens bigint not null,
+  spent_calls bigint not null,
+  reserved_usd bigint not null,
+  reserved_tokens bigint not null,
+  reserved_calls bigint not null,
+  lost_usd bigint not null,
+  lost_tokens bigint not null,
+  lost_calls bigint not null,
+  owner text collate "C" not null,
+  on_reached text collate "C" not null,
+  primary key (budget)
+);
+create table budget_reservations (
+  run bigint not null,
+  budget bigint not null,
+  execution bigint not null,
+  state bigint not null,
+  item bigint not null,
+  usd bigint not null,
+  tokens bigint not null,
+  calls bigint not null,
+  at bigint not null,
+  command text collate "C" not null,
+  primary key (run, command)
+);
+create index budget_reservations_waiting on budget_reservations (budget, at, run, command) where state = 1;
+`;
+
 /** Migration n is at index n - 1; it runs with the schema as its search path. A published migration is never changed. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

@@ -5,7 +5,8 @@
 
 import type { PayloadContext } from "../../base/index.ts";
 import type { PayloadCipher } from "../payload-cipher.ts";
-import type { QueryResult, Change, WireRow } from "./backend.ts";
+import { SMALLEST_SHARED, type ContentBatch, type NewContent } from "../contents/content-batch.ts";
+import type { QueryResult, Change, WireRow, WireValue } from "./backend.ts";
 import { PAYLOADS, TABLES, type AnyRow, type PayloadPlace, type TableName } from "../rows/tables.ts";
 
 function placeOf({ place, form }: PayloadPlace, row: WireRow): string {
@@ -41,6 +42,42 @@ export function decodePayloads(
 
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}
+
+/**
+ * The changes with references in place of payloads that have contents, after the contents. The rows of contents that `isOutside` names
+ * have no text.
+ */
+export function reducePayloads(
+  batch: ContentBatch,
+  changes: readonly Change[],
+  isOutside: (content: NewContent) => boolean = () => false,
+): readonly Change[] {
+  const reduced = changes.map((change): Change => {
+    const payload = PAYLOADS[change.table];
+    if (payload?.contents === undefined || change.change === "delete") return change;
+    const { column, contents } = payload;
+    if (change.change === "update" && !change.columns.includes(column)) return change;
+    if (!change.rows.some((row) => isLong(row[column]))) return change;
+    const rows = change.rows.map((row) => {
+      const text = row[column];
+      return isLong(text) ? { ...row, [column]: batch.reduce(Number(row["run"]), text, contents) } : row;
+    });
+    return { ...change, rows };
+  });
+  if (batch.added.length === 0) return reduced;
+  const unique = new Map(batch.added.map((added) => [`${added.run}/${added.content}`, added]));
+  const rows = [...unique.values()]
+    .toSorted((a, b) => a.run - b.run || (a.content < b.content ? -1 : 1))
+    .map((added): WireRow => {
+      const { run, content, text } = added;
+      return { run, content, size: text.length, data: isOutside(added) ? null : text };
+    });
+  return [{ change: "insert", table: "run_contents", rows }, ...reduced];
+}
+
+function isLong(text: WireValue | undefined): text is string {
+  return typeof text === "string" && text.length >= SMALLEST_SHARED;
 }
 
 /** The changes with payloads as bytes. */

@@ -31,6 +31,7 @@ const RUN: Omit<RowOf<"runs">, "run" | "root"> = {
   lost_turns: 0,
   turn_at: null,
   error_code: null,
+  budget: null,
 };
 
 const LIKELY: Partial<Record<TableName, (key: Key) => AnyRow>> = {

@@ -14,4 +14,4 @@ export {
   type WireValue,
 } from "./backend.ts";
 export type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "./query.ts";
-export { columnsOf, columnType, keyColumns, TABLES, type TableName } from "../rows/tables.ts";
+export { columnsOf, columnType, INSERTED_ONCE, keyColumns, TABLES, type TableName } from "../rows/tables.ts";

@@ -22,6 +22,7 @@ const LOCKS: Readonly<Record<AccessMode, Partial<Record<TableName, Lock>>>> = {
     keyed_answers: "update",
     outbox: "update",
     leftovers: "update",
+    run_budgets: "update",
     langgraph_values: "share",
     langgraph_writes: "update",
     meta: "update",

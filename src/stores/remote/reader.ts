@@ -3,8 +3,11 @@
 // reader.E1. Reads that are requested at the same time, or while all read connections are busy, share a round trip: a process
 //   that reads hundreds of runs needs a few round trips.
 // reader.E2. When shared queries fail, each caller's queries are sent again alone: no caller gets an error of another one.
+// reader.E3. Contents are read after the rows that refer to them, in another snapshot. They never change, and go only with their run.
 
 import type { PayloadCipher } from "../payload-cipher.ts";
+import type { Contents } from "../contents/run-contents.ts";
+import { assembleRows } from "./assemble-rows.ts";
 import { decodePayloads } from "./encode-payloads.ts";
 import { ConnectionError, type QueryResult } from "./backend.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
@@ -27,6 +30,7 @@ export class Reader {
   readonly #options: RetryOptions;
   readonly #retryForMs: number;
   readonly #cipher: () => PayloadCipher | undefined;
+  readonly #contents: () => Contents;
   readonly #atOnce: number;
   #pending: PendingRead[] = [];
   #running = 0;
@@ -38,16 +42,18 @@ export class Reader {
     options: RetryOptions,
     retryForMs: number,
     cipher: () => PayloadCipher | undefined,
+    contents: () => Contents,
   ) {
     this.#pool = pool;
     this.#atOnce = atOnce;
     this.#options = options;
     this.#retryForMs = retryForMs;
     this.#cipher = cipher;
+    this.#contents = contents;
   }
 
-  /** Runs `body` on rows; several round trips where one result leads to the next query. */
-  async withRows<T>(what: string, body: (rows: ReadRows) => T): Promise<T> {
+  /** Runs `body` on rows; several round trips where one result leads to the next query. `isStored`: payloads are not assembled. */
+  async withRows<T>(what: string, body: (rows: ReadRows) => T, isStored = false): Promise<T> {
     const rows = new ReadRows();
     for (;;) {
       let result: T | undefined;
@@ -58,14 +64,22 @@ export class Reader {
       }
       if (!rows.isGuess) return result as T;
       const queries = rows.takeMissing();
-      const results = await this.read(what, queries);
+      const results = await this.read(what, queries, isStored);
       for (const [index, query] of queries.entries()) rows.addResult(query, results[index]!);
     }
   }
 
   /** One snapshot for all queries. */
-  read(what: string, queries: readonly Query[]): Promise<readonly (readonly AnyRow[])[]> {
-    if (queries.length === 0) return Promise.resolve([]);
+  async read(what: string, queries: readonly Query[], isStored = false): Promise<readonly (readonly AnyRow[])[]> {
+    if (queries.length === 0) return [];
+    const rows = await this.#readStored(what, queries);
+    if (isStored) return rows;
+    const tables = queries.map(({ table }) => table);
+    await assembleRows(this.#contents(), tables, rows, (more) => this.#readStored(what, more));
+    return rows;
+  }
+
+  #readStored(what: string, queries: readonly Query[]): Promise<readonly (readonly AnyRow[])[]> {
     return withRetry(
       this.#options,
       what,

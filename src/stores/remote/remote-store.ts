@@ -199,16 +199,25 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
 
   // ── maintenance ──
 
-  prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
-    return prune(rowSession(this.#session), endedBefore, options);
+  async prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
+    const pruned = await prune(rowSession(this.#session), endedBefore, options);
+    await this.#session.outside?.sweep(this.now());
+    return pruned;
   }
 
   deleteRun(id: string): Promise<DeleteOutcome> {
-    return deleteOneRun(rowSession(this.#session), id);
+    return this.#removing(deleteOneRun(rowSession(this.#session), id));
   }
 
   forget(id: string): Promise<DeleteOutcome> {
-    return deleteOneRun(rowSession(this.#session), id, undefined, true);
+    return this.#removing(deleteOneRun(rowSession(this.#session), id, undefined, true));
+  }
+
+  /** outside-contents.O3 */
+  async #removing<T>(deleted: Promise<T>): Promise<T> {
+    const outcome = await deleted;
+    await this.#session.outside?.removeDeleted();
+    return outcome;
   }
 
   async setFederated(on: boolean): Promise<void> {
@@ -221,7 +230,7 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
   }
 
   expire(request: ExpireRequest): Promise<Expired> {
-    return expire(rowSession(this.#session), request);
+    return this.#removing(expire(rowSession(this.#session), request));
   }
 
   openMemoKeys(): Promise<MemoKeys> {
@@ -258,7 +267,7 @@ export class RemoteStore extends RowReads implements Store, ThreadStore {
   }
 
   rekey(onProgress?: OnProgress): Promise<Rekeyed> {
-    return rekey(rowSession(this.#session), this.#session.cipher, onProgress);
+    return rekey(rowSession(this.#session), this.#session.cipher, onProgress, () => this.#session.outside?.rekey());
   }
 
   async info(): Promise<StoreInfo> {

@@ -7,14 +7,15 @@
 import { invariant } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
 import type { PayloadCipher } from "../payload-cipher.ts";
-import type { QueryResult } from "./backend.ts";
+import type { Contents } from "../contents/run-contents.ts";
+import { assembleRows } from "./assemble-rows.ts";
 import { decodePayloads } from "./encode-payloads.ts";
 import type { PooledConnection } from "./connection-pool.ts";
 import type { RowCache } from "./row-cache.ts";
 import { mergeQueries } from "./merge-queries.ts";
 import { isByRunNumber, lockRank, runsByNumber } from "./lock-order.ts";
 import type { Query } from "./query.ts";
-import type { RowOf } from "../rows/tables.ts";
+import type { AnyRow, RowOf } from "../rows/tables.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 export class RowLoader {
@@ -22,6 +23,7 @@ export class RowLoader {
   readonly #ws: WorkingSet;
   readonly #isOrdered: boolean;
   readonly #cipher: PayloadCipher | undefined;
+  readonly #contents: Contents | undefined;
   readonly #cache: RowCache;
   /** Runs to lock with the first queries. */
   readonly #firstRuns: readonly RunNumber[];
@@ -37,6 +39,7 @@ export class RowLoader {
     ws: WorkingSet,
     isOrdered: boolean,
     cipher: PayloadCipher | undefined,
+    contents: Contents | undefined,
     cache: RowCache,
     firstRuns: readonly RunNumber[],
   ) {
@@ -44,6 +47,7 @@ export class RowLoader {
     this.#ws = ws;
     this.#isOrdered = isOrdered;
     this.#cipher = cipher;
+    this.#contents = contents;
     this.#cache = cache;
     this.#firstRuns = firstRuns;
   }
@@ -61,15 +65,28 @@ export class RowLoader {
     }
     const results = await this.#on.connection.query(queries);
     invariant(results.length === queries.length, "the database returned another number of results than queries");
-    for (const [index, query] of queries.entries()) this.#addResult(query, results[index]!);
+    const rows = queries.map(({ table }, index) => decodePayloads(this.#cipher, table, results[index]!));
+    if (this.#contents !== undefined)
+      await assembleRows(
+        this.#contents,
+        queries.map(({ table }) => table),
+        rows,
+        (more) => this.#readContents(more),
+      );
+    for (const [index, query] of queries.entries()) this.#addResult(query, rows[index]!);
     return true;
   }
 
-  #addResult(query: Query, result: QueryResult): void {
+  async #readContents(queries: readonly Query[]): Promise<readonly (readonly AnyRow[])[]> {
+    const results = await this.#on.connection.query(queries);
+    return queries.map(({ table }, index) => decodePayloads(this.#cipher, table, results[index]!));
+  }
+
+  #addResult(query: Query, rows: readonly AnyRow[]): void {
     const rank = lockRank(query);
     if (rank < NO_LOCK) this.#rank = Math.max(this.#rank, rank);
-    if (rank === RUNS) for (const row of result) this.#highestRun = Math.max(this.#highestRun, row["run"] as RunNumber);
-    this.#ws.addResult(query, decodePayloads(this.#cipher, query.table, result));
+    if (rank === RUNS) for (const row of rows) this.#highestRun = Math.max(this.#highestRun, row["run"] as RunNumber);
+    this.#ws.addResult(query, rows);
   }
 
   /** row-loader.D1. Undefined when a run comes before a lock that is held. */

@@ -5,10 +5,13 @@ import type { ThreadNumbers } from "../rules/threads.ts";
 import { rulesWork } from "./rules-work.ts";
 import type { RemoteSession } from "./session.ts";
 
-export function rowSession(session: Pick<RemoteSession, "reader" | "runner" | "now">): RowSession {
+export function rowSession(session: Pick<RemoteSession, "reader" | "runner" | "now">, isStored = false): RowSession {
   return {
-    read: (what, body) => session.reader.withRows(what, (rows) => body(rows, session.now())),
-    transact: (what, body) => session.runner.run(rulesWork(what, body)),
+    read: (what, body) => session.reader.withRows(what, (rows) => body(rows, session.now()), isStored),
+    transact: (what, body) => session.runner.run({ ...rulesWork(what, body), isStored }),
+    get stored() {
+      return isStored ? this : rowSession(session, true);
+    },
   };
 }
 

@@ -12,7 +12,9 @@
 import { invariant, InvariantError } from "../../base/index.ts";
 import type { PayloadCipher } from "../payload-cipher.ts";
 import { ConnectionError, type Change } from "./backend.ts";
-import { encodePayloads } from "./encode-payloads.ts";
+import type { NewContent } from "../contents/content-batch.ts";
+import type { Contents } from "../contents/run-contents.ts";
+import { encodePayloads, reducePayloads } from "./encode-payloads.ts";
 import type { ConnectionPool, PooledConnection } from "./connection-pool.ts";
 import { RowLoader } from "./row-loader.ts";
 import type { RowCache } from "./row-cache.ts";
@@ -47,6 +49,8 @@ export interface TransactionWork<T> {
   readonly use?: "write" | "claim" | "heartbeat";
   /** remote.Y6. It does not wait until the store's incarnation is known. */
   readonly isUrgent?: boolean;
+  /** It reads and writes payloads as they are stored, with references to their contents. */
+  readonly isStored?: boolean;
   /** Undefined for work other than a list of writes. */
   readonly scope?: BatchScope | undefined;
   /** Called several times; each call starts without the changes of the call before. */
@@ -65,6 +69,7 @@ export interface RunnerOptions extends RetryOptions {
   /** opened-to-read.V1 */
   readonly isReadOnly: boolean;
   readonly cipher: () => PayloadCipher | undefined;
+  readonly contents: () => Contents;
   readonly now: () => number;
   /** Called after every commit. */
   readonly committed: (changes: readonly Change[]) => void;
@@ -225,9 +230,10 @@ export class TransactionRunner {
     block: NumberBlock,
     plan: AttemptPlan,
   ): Promise<AttemptResult<T>> {
-    const { cipher, now, cache } = this.#options;
+    const { cipher, contents, now, cache } = this.#options;
     const ws = this.#sets.pop() ?? new WorkingSet();
-    const loader = new RowLoader(on, ws, work.isOrdered, cipher(), cache, plan.runs);
+    const assembling = work.isStored === true ? undefined : contents();
+    const loader = new RowLoader(on, ws, work.isOrdered, cipher(), assembling, cache, plan.runs);
     if (!plan.isUncached) work.assume?.(ws);
     const restart = async (): Promise<AttemptResult<T>> => {
       await on.connection.rollback();
@@ -265,7 +271,7 @@ export class TransactionRunner {
     { result, nextRun }: Extract<WorkResult<T>, { result: T }>,
     plan: AttemptPlan,
   ): Promise<AttemptResult<T>> {
-    const { resolver, cache, committed, cipher, now } = this.#options;
+    const { resolver, cache, committed, cipher, contents, now } = this.#options;
     const hasStarted = nextRun !== undefined && nextRun !== nextOf(block);
     invariant(!hasStarted || nextRun <= block.end, "a transaction starts more runs than it reserved numbers for");
     const changes = ws.changes();
@@ -274,8 +280,16 @@ export class TransactionRunner {
       await on.connection.rollback();
       return { done: result };
     }
-    const outcome = await resolver.commit(work.what, on, now(), encodePayloads(cipher(), changes));
+    const batch = work.isStored === true ? undefined : contents().begin();
+    const { outside } = contents();
+    const isOutside = (content: NewContent): boolean => outside?.takes(content) === true;
+    const reduced = batch === undefined ? changes : reducePayloads(batch, changes, isOutside);
+    // outside-contents.O2
+    const away = batch?.added.filter(isOutside) ?? [];
+    if (away.length > 0) await outside!.put(away);
+    const outcome = await resolver.commit(work.what, on, now(), encodePayloads(cipher(), reduced));
     if (outcome === "committed") {
+      batch?.committed();
       if (hasStarted) block.next = nextRun;
       cache.update(ws, changes);
       committed(changes);

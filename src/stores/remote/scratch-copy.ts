@@ -13,6 +13,7 @@ import { createNewFile } from "../sqlite/back-up.ts";
 import { storeErrorOf } from "../sqlite/errors.ts";
 import { createSchema } from "../sqlite/migrate.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../sqlite/sqlite-store.ts";
+import { CONTENTS_KEY } from "../contents/outside-contents.ts";
 import type { QueryResult, Connection } from "./backend.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { pagesOf, type RunQuery } from "./pages.ts";
@@ -22,7 +23,7 @@ import { columnsOf, SHARED, TABLES, type TableName } from "../rows/tables.ts";
 
 const PAGE = 2_000;
 
-export type CopyOptions = RetryOptions & Pick<SqliteStoreOptions, "codec" | "locked">;
+export type CopyOptions = RetryOptions & Pick<SqliteStoreOptions, "codec" | "contents" | "locked">;
 
 /** Writes a backup; the target file must not exist. */
 export async function backUp(
@@ -130,7 +131,8 @@ class Copy {
   async #fillMeta(run: RunQuery): Promise<void> {
     const note = this.#db.prepare("insert into meta (key, value) values (?, ?) on conflict (key) do nothing");
     for await (const page of pagesOf(run, "meta", PAGE))
-      for (const { key, value } of page) if (String(key).startsWith("codec ")) note.run(String(key), String(value));
+      for (const { key, value } of page)
+        if (String(key).startsWith("codec ") || key === CONTENTS_KEY) note.run(String(key), String(value));
     for await (const page of pagesOf(run, "counters", PAGE))
       for (const { name, value } of page) this.#keepNumber(String(name), Number(value));
     let mark = 0;

@@ -6,10 +6,12 @@
 //   last commit is unresolved stays: it records the outcome.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
-import { leastNumberAt } from "../../kernel/index.ts";
+import { leastNumberAt, type RunNumber } from "../../kernel/index.ts";
 import { isFederated } from "../rules/run-log.ts";
 import { StoreClock } from "../rules/store-clock.ts";
 import { CODEC_KEY_PREFIX, openPayloadCipher, PayloadCipher } from "../payload-cipher.ts";
+import { OutsideContents } from "../contents/outside-contents.ts";
+import { Contents } from "../contents/run-contents.ts";
 import type { OpenOptions } from "../store-source.ts";
 import type { Backend } from "./backend.ts";
 import { Batches } from "./batches.ts";
@@ -24,6 +26,7 @@ import { withRetry, RETRY_FOR_MS } from "./retry.ts";
 import { Reader } from "./reader.ts";
 import { TransactionRunner } from "./runner.ts";
 import { ServerClock } from "./server-clock.ts";
+import { rowSession } from "./row-session.ts";
 import { rulesWork } from "./rules-work.ts";
 import { Notifier } from "./notifier.ts";
 
@@ -64,6 +67,7 @@ export class RemoteSession {
   readonly #retryForMs: number;
   readonly #numbers: NumberAllocator[] = [];
   #cipher: PayloadCipher | undefined;
+  #contents: Contents;
 
   private constructor(backend: Backend, options: RemoteStoreOptions) {
     const {
@@ -75,12 +79,14 @@ export class RemoteSession {
     this.backend = backend;
     this.options = options;
     this.#retryForMs = retryForMs;
+    this.#contents = new Contents(options.random, false);
     this.history = new History({
       random: options.random,
       now: () => this.now(),
       monotonic: () => options.clock.monotonic(),
       forget: (kept) => {
         this.cache.clear();
+        this.#contents.clear();
         for (const numbers of this.#numbers) numbers.drop();
         this.pool.dropAll(kept);
       },
@@ -103,7 +109,8 @@ export class RemoteSession {
     this.clock = new StoreClock(this.#serverClock ?? options.clock, 0);
     this.notifier = new Notifier(backend, this.pool, options);
     const cipher = (): PayloadCipher | undefined => this.#cipher;
-    this.reader = new Reader(this.pool, readConnections, options, retryForMs, cipher);
+    const contents = (): Contents => this.#contents;
+    this.reader = new Reader(this.pool, readConnections, options, retryForMs, cipher, contents);
     this.runner = new TransactionRunner({
       clock: options.clock,
       timers: options.timers,
@@ -116,8 +123,14 @@ export class RemoteSession {
       retryForMs,
       isReadOnly: options.readOnly === true,
       cipher,
+      contents,
       now: () => this.now(),
-      committed: (changes) => this.notifier.committed(changes),
+      committed: (changes) => {
+        this.notifier.committed(changes);
+        for (const { change, table, rows } of changes)
+          if (change === "delete" && table === "runs")
+            this.outside?.runsDeleted(rows.map((row) => row["run"] as RunNumber));
+      },
     });
     this.batches = new Batches(this.runner, this.reader, this.history, () => this.now(), writeConnections);
   }
@@ -145,11 +158,23 @@ export class RemoteSession {
     const notes = await readCodecNotes(this.reader);
     this.cache.isFederated = await this.reader.withRows("Opening the store", isFederated);
     this.#cipher = openPayloadCipher(notes, location, codec, locked, (...given) => new PayloadCipher(...given));
+    this.#contents = new Contents(this.options.random, this.#cipher !== undefined);
+    // outside-contents.O1
+    this.#contents.outside = await OutsideContents.open(rowSession(this), {
+      ports: this.options,
+      cipher: () => this.#cipher,
+      given: this.options.contents,
+      isReadOnly: readOnly,
+    });
     if (readOnly) return;
     if (this.#cipher?.isUnlocked === true && !notes.some(({ name }) => name === this.#cipher!.codec.name))
       await this.#recordCodec(this.#cipher);
     await this.#deleteOldWriters();
     await this.notifier.listen();
+  }
+
+  get outside(): OutsideContents | undefined {
+    return this.#contents.outside;
   }
 
   get cipher(): PayloadCipher | undefined {
@@ -239,6 +264,7 @@ export class RemoteSession {
   /** remote.N2 */
   async close(): Promise<void> {
     if (this.pool.isClosed) return;
+    await this.outside?.close();
     await this.batches.drained();
     await this.notifier.close();
     const writers = await this.pool.closeOthers("claim");

@@ -5,7 +5,7 @@
 // indexes.X2. The schemas of SQLite and PostgreSQL have every index under its name. MySQL has no partial indexes: an index there
 //   serves several of these (mysql/schema.ts).
 
-import { OutboxState, QueueItemState, TurnDue, type RunStatus } from "../../kernel/index.ts";
+import { OutboxState, QueueItemState, ReservationState, TurnDue, type RunStatus } from "../../kernel/index.ts";
 import { TABLES, type AnyRow, type ColumnName, type RowOf, type TableName, type Value } from "./tables.ts";
 
 /** A test of one column: a value that it equals, or a comparison. Null equals null. */
@@ -111,6 +111,10 @@ export const INDEXES = {
     where: { state: QueueItemState.delayed, kind: { not: "timer" } },
   }),
   run_promises_by_name: index("run_promises", { columns: ["name", "run", "command"] }),
+  budget_reservations_waiting: index("budget_reservations", {
+    columns: ["budget", "at", "run", "command"],
+    where: { state: ReservationState.waiting },
+  }),
   memo_by_key: index("memo", { columns: ["memo", "run", "seq"] }),
   run_log_by_run: index("run_log", { columns: ["run", "n"], where: { run: IS_SET } }),
   ended_runs_noted: index("ended_runs", { columns: ["at", "run"], where: { n: null } }),

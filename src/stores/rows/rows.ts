@@ -138,6 +138,8 @@ export interface RowSession {
   read<T>(what: string, body: (rows: Rows, now: EpochMs) => T): Promise<T>;
   /** One transaction. `body` may run more than once; its changes are committed once or not at all. */
   transact<T>(what: string, body: (tx: Tx) => T): Promise<T>;
+  /** The same store with references in place of the payloads that have contents (../contents/run-contents.ts). */
+  readonly stored: RowSession;
 }
 
 /** The transaction that a write is applied in. */

@@ -6,6 +6,7 @@
 // SQLite differs in two ways: it has no column `tags.position`, because its rowid has the same order; and it has no `counters`,
 // because one process writes at a time.
 
+import type { ContentUse } from "../contents/content-batch.ts";
 import type {
   AttemptOutcome,
   CatchUp,
@@ -13,6 +14,7 @@ import type {
   OutboxState,
   Overlap,
   QueueItemState,
+  ReservationState,
   RunRecord,
   RunStatus,
   TurnDue,
@@ -80,6 +82,7 @@ export const TABLES = {
       lost_turns: maybeInt,
       turn_at: maybeInt,
       error_code: maybeText,
+      budget: maybeInt,
     },
   },
   tags: { key: ["run", "tag"], columns: { run: int, tag: text, position: int } },
@@ -153,6 +156,46 @@ export const TABLES = {
   run_promises: {
     key: ["run", "command"],
     columns: { run: int, command: text, name: text, key: maybeText, seq: int, at: int },
+  },
+  run_budgets: {
+    key: ["budget"],
+    columns: {
+      budget: int,
+      owner: text,
+      parent: maybeInt,
+      on_reached: textOf<"ask" | "fail">(),
+      closed: int,
+      cap_usd: maybeInt,
+      cap_tokens: maybeInt,
+      cap_calls: maybeInt,
+      moved_usd: int,
+      moved_tokens: int,
+      moved_calls: int,
+      spent_usd: int,
+      spent_tokens: int,
+      spent_calls: int,
+      reserved_usd: int,
+      reserved_tokens: int,
+      reserved_calls: int,
+      lost_usd: int,
+      lost_tokens: int,
+      lost_calls: int,
+    },
+  },
+  budget_reservations: {
+    key: ["run", "command"],
+    columns: {
+      run: int,
+      command: text,
+      budget: int,
+      execution: int,
+      state: intOf<ReservationState>(),
+      item: int,
+      usd: int,
+      tokens: int,
+      calls: int,
+      at: int,
+    },
   },
   memo: {
     key: ["run", "seq", "memo"],
@@ -238,6 +281,10 @@ export const TABLES = {
   arrivals: {
     key: ["run", "target", "edge", "idx"],
     columns: { run: int, target: text, edge: text, idx: int, kind: int, seq: int },
+  },
+  run_contents: {
+    key: ["run", "content"],
+    columns: { run: int, content: text, size: int, data: maybePayload },
   },
   readiness: {
     key: ["run", "node"],
@@ -372,19 +419,28 @@ export interface PayloadPlace {
   readonly place: readonly string[];
   /** How several columns become one text: joined by "/", or as a JSON list. */
   readonly form?: "path" | "json";
+  /** What is stored apart from the row (../contents/run-contents.ts); undefined: nothing. Only in tables whose key starts with the run. */
+  readonly contents?: ContentUse;
 }
 
 /** No table has more than one payload column. */
 export const PAYLOADS: Partial<Record<TableName, PayloadPlace>> = {
-  journal: { column: "data", field: "journal", place: ["seq"] },
-  inbox: { column: "data", field: "inbox", place: ["arrival"] },
-  once: { column: "data", field: "settled", place: ["target"] },
+  journal: { column: "data", field: "journal", place: ["seq"], contents: "shared" },
+  run_contents: { column: "data", field: "content", place: ["content"] },
+  inbox: { column: "data", field: "inbox", place: ["arrival"], contents: "large" },
+  once: { column: "data", field: "settled", place: ["target"], contents: "large" },
   queue: { column: "failures", field: "failures", place: ["item"] },
-  run_attempts: { column: "data", field: "attempt", place: ["step", "at", "execution"], form: "json" },
-  memo: { column: "value", field: "memo", place: ["seq", "memo"], form: "path" },
-  chunks: { column: "data", field: "chunk", place: ["stream", "position"], form: "path" },
+  run_attempts: {
+    column: "data",
+    field: "attempt",
+    place: ["step", "at", "execution"],
+    form: "json",
+    contents: "large",
+  },
+  memo: { column: "value", field: "memo", place: ["seq", "memo"], form: "path", contents: "large" },
+  chunks: { column: "data", field: "chunk", place: ["stream", "position"], form: "path", contents: "large" },
   runs: { column: "evidence", field: "evidence", place: [] },
-  checkpoints: { column: "state", field: "checkpoint", place: ["step"] },
+  checkpoints: { column: "state", field: "checkpoint", place: ["step"], contents: "shared" },
   schedules: { column: "input", field: "schedule", place: ["name"] },
   keyed_answers: { column: "answer", field: "answer", place: ["request"] },
   langgraph_values: { column: "data", field: "langgraph", place: ["value", "thread", "place"], form: "json" },
@@ -395,6 +451,9 @@ export const PAYLOADS: Partial<Record<TableName, PayloadPlace>> = {
     form: "json",
   },
 };
+
+/** A row never changes, and its key says what it holds: inserting a row that exists has no effect. */
+export const INSERTED_ONCE: ReadonlySet<TableName> = new Set<TableName>(["run_contents"]);
 
 export function isNullable(table: TableName, column: string): boolean {
   return (TABLES[table].columns as Readonly<Record<string, Column<unknown>>>)[column]!.nullable;

@@ -53,6 +53,9 @@ const EXECUTION_ENDS: Partial<Record<EntryType, "completed" | "failed">> = {
   NodeRetried: "failed",
 };
 
+/** Where the entry is the end of an execution, it has no start of its own: the start follows from the duration. */
+const STARTED_AT = "coalesce(j.started_at, j.at - j.took_ms)";
+
 /** The query of a view. */
 export function viewQuery(name: ViewName, dialect: ViewDialect): string {
   if (name === "runs") return runsQuery(dialect);
@@ -71,7 +74,7 @@ function stepsQuery({ table, text, time }: ViewDialect): string {
   const ends = Object.entries(STEP_ENDS);
   return `select j.run as run_number, ${text("r.id")} as run_id, r.generation as generation, ${text("r.definition")} as definition,
   j.seq as seq, ${text("j.command")} as command, ${caseOf(ends.map(([type, [kind]]) => [type, kind]))} as kind,
-  ${caseOf(ends.map(([type, [, outcome]]) => [type, outcome]))} as outcome, ${time("j.started_at")} as started_at,
+  ${caseOf(ends.map(([type, [, outcome]]) => [type, outcome]))} as outcome, ${time(STARTED_AT)} as started_at,
   ${time("j.at")} as ended_at, j.took_ms as took_ms, ${text("j.worker")} as worker, j.execution as execution
 from ${table("journal")} j join ${table("runs")} r on r.run = j.run
 where j.type in (${listOf(ends.map(([type]) => type))})`;
@@ -85,7 +88,7 @@ function attemptsQuery({ table, text, time }: ViewDialect): string {
 from ${table("run_attempts")} a join ${table("runs")} r on r.run = a.run
 union all
 select j.run, ${text("r.id")}, r.generation, ${text("r.definition")}, ${text("j.command")}, j.execution,
-  ${caseOf(ends)}, ${text("j.worker")}, ${time("j.started_at")}, ${time("j.at")}
+  ${caseOf(ends)}, ${text("j.worker")}, ${time(STARTED_AT)}, ${time("j.at")}
 from ${table("journal")} j join ${table("runs")} r on r.run = j.run
 where j.type in (${listOf(ends.map(([type]) => type))})`;
 }

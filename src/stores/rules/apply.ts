@@ -14,6 +14,8 @@ import {
   type Write,
 } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
+import { applyAnswerBudget } from "./answer-budget.ts";
+import { applyReserve, settle } from "./budgets.ts";
 import { appendToInbox } from "./inbox.ts";
 import { applyAdmit, idleAdmit } from "./pending-start.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, idleClaimItems } from "./claim.ts";
@@ -77,6 +79,10 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
       return applyResume(tx, write);
     case "pause":
       return applyPause(tx, write);
+    case "reserve":
+      return applyReserve(tx, write);
+    case "answer-budget":
+      return applyAnswerBudget(tx, write);
     case "terminate":
       return applyTerminate(tx, write);
     case "retry":
@@ -146,7 +152,8 @@ function applyReturnTurn(tx: Tx, { run, token }: ReturnTurnWrite): ItemOutcome {
 function applyEndItem(tx: Tx, { run, item, token, slot, arrival }: EndItemWrite): ItemOutcome {
   if (!tx.rows.remove("queue", [run, item], { token })) return LEASE_LOST;
   if (slot !== undefined) freeSlot(tx, "task", slot);
-  const memo = arrival.ran?.memo;
+  const { memo, charge, execution } = arrival.ran ?? {};
+  if (charge !== undefined) settle(tx, run, item, charge, execution);
   if (appendToInbox(tx, run, arrival) && memo?.seq !== undefined) insertMemo(tx.rows, run, memo.seq, memo);
   return COMMITTED;
 }
@@ -167,6 +174,7 @@ function applyReturnItem(tx: Tx, write: ReturnItemWrite): ItemOutcome {
   if (!tx.rows.change("queue", [run, item], returned, { token })) return LEASE_LOST;
   if (write.slot !== undefined) freeSlot(tx, "task", write.slot);
   if (write.failed !== undefined) recordFailedAttempt(tx, run, item, write.failed);
+  if (write.failed?.charge !== undefined) settle(tx, run, item, write.failed.charge, write.failed.execution);
   return COMMITTED;
 }
 

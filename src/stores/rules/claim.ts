@@ -30,7 +30,7 @@ const DUE_TURN = ["run", "priority"] as const;
 const RUN = ["run"] as const;
 const TAKEOVERS = ["takeovers"] as const;
 const WORKER = ["worker"] as const;
-const SUMMARY = ["id", "definition", "generation", "status"] as const;
+const SUMMARY = ["id", "definition", "generation", "status", "budget"] as const;
 const DATA = ["data"] as const;
 const READY = ["run", "item", "name", "priority", "available_at", "seq", "attempt", "failures", "executions"] as const;
 const READY_IN_QUEUE = [...READY, "queue", "key"] as const;
@@ -255,6 +255,7 @@ class ItemClaim {
       seq: item.seq,
       data: entry.data,
       suspicion,
+      ...(run.budget !== null && { budget: run.budget }),
       ...(isInQueue(item) && { slot: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
     });
     return true;

@@ -17,6 +17,7 @@ import {
 import type { Rows } from "../rows/rows.ts";
 import type { RowOf } from "../rows/tables.ts";
 import { appendToInbox } from "./inbox.ts";
+import { dropReservation, endSpending, settle } from "./budgets.ts";
 import { deleteCheckpoints, insertCheckpoints } from "./checkpoints.ts";
 import { errorCodeOf } from "./error-code.ts";
 import { insertEntry } from "./journal-entries.ts";
@@ -58,6 +59,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     const { seq, type, command, data, at, mark } = entry;
     invariant(seq === ++last, "The entries of a turn must follow the head without a gap.");
     insertEntry(rows, run, seq, type, command, data, at, mark, entry);
+    if (entry.charge !== undefined) settle(tx, run, command, entry.charge, entry.execution);
   }
   if (turn.chunks.length > 0) writeEmits(tx, run, turn.chunks);
   if (turn.outgoing.length > 0) insertOutgoing(tx, run, turn.outgoing);
@@ -65,7 +67,10 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     rows.drop("queue", [run, item]);
     if (slot !== undefined) freeSlot(tx, "task", slot);
   }
-  for (const item of turn.dropped) dropItem(tx, run, item);
+  for (const item of turn.dropped) {
+    dropItem(tx, run, item);
+    if (turn.budget !== undefined) dropReservation(tx, run, item);
+  }
   for (const item of turn.items) insertItem(tx, run, item);
   if (turn.read > 0) rows.clear("inbox", [run], { upTo: turn.read });
   let more = arrivals > turn.read;
@@ -74,6 +79,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     if (turn.next !== undefined) next = startNextGeneration(tx, run, turn.read, turn.next, isPaused);
     clearEnded(tx, run, { status: turn.then, head: last, arrivals, unread: arrivals - turn.read });
     if (turn.then === "failed") rows.set("runs", [run], { error_code: errorCodeOf(turn.entries) });
+    if (turn.budget !== undefined) endSpending(tx, run, turn.budget, turn.then);
     more = false;
     if (turn.promises !== undefined) clearOpenPromises(tx, run);
   } else if (turn.promises !== undefined) {
@@ -173,7 +179,7 @@ function findChild(rows: Rows, id: string, parent: RunNumber): RunNumber | undef
   return newestOf(rows, id, child)?.run;
 }
 
-const ROOT = ["root"] as const;
+const ROOT = ["root", "budget"] as const;
 
 /** `taken`: the id of a child belongs to another run, and the parent's inbox holds a message that says so. */
 export function startChildren(
@@ -189,7 +195,7 @@ export function startChildren(
     // A detached child is its own family: a chain of them would otherwise never be pruned.
     const parent: Parent | undefined = child.detached
       ? undefined
-      : { run: turn.run, command: child.command, root: row.root };
+      : { run: turn.run, command: child.command, root: row.root, budget: row.budget };
     const made = insertRun(tx, child.run, child.claim, parent);
     if (made !== undefined) children.push(made.record);
     else if (appendToInbox(tx, turn.run, child.taken)) taken = true;

@@ -20,6 +20,7 @@ import {
   type RunRecord,
   type SpreadPortion,
 } from "../../kernel/index.ts";
+import { endSpending, settle } from "./budgets.ts";
 import { appendToInbox } from "./inbox.ts";
 import { ARRIVAL_KINDS } from "./flow-reads.ts";
 import { FlowRows, type FlowRun, type ReadinessRow } from "./flow-rows.ts";
@@ -98,6 +99,7 @@ function reach(
   if (isOver) {
     const { head, arrivals } = flow;
     clearEnded(tx, write.run, { status: then, head, arrivals, unread: arrivals - read });
+    if (write.budget !== undefined) endSpending(tx, write.run, write.budget, then);
     more = false;
   }
   const started = startChildren(tx, write);
@@ -228,11 +230,13 @@ function block(tx: Tx, flows: FlowRows, { run, fence }: CompleteWrite, evidence:
 // ── the rows of the run ──
 
 /** completion.C6 */
-function insertEntries({ rows, now }: Tx, { run, entries }: CompleteWrite, flow: FlowRun): void {
+function insertEntries(tx: Tx, { run, entries }: CompleteWrite, flow: FlowRun): void {
+  const { rows, now } = tx;
   for (const { type, command, data, ran } of entries) {
     flow.chain = chainAfter(flow.chain, type, command, data);
     flow.head += 1;
     insertEntry(rows, run, flow.head, type, command, data, now, markOf(flow.chain), ran);
+    if (ran?.charge !== undefined) settle(tx, run, command, ran.charge, ran.execution);
   }
 }
 

@@ -19,6 +19,7 @@ import {
   type TerminateOutcome,
   type TerminateWrite,
 } from "../../kernel/index.ts";
+import { endSpending } from "./budgets.ts";
 import { appendToInbox } from "./inbox.ts";
 import type { Rows, Span } from "../rows/rows.ts";
 import { findPendingStart, insertAdmittedStart } from "./pending-start.ts";
@@ -140,6 +141,7 @@ export function applyTerminate(tx: Tx, { id, data, answer, cancel }: TerminateWr
   });
   const { arrivals, read } = row;
   clearEnded(tx, run, { status: "cancelled", head: row.head + 1, arrivals, unread: arrivals - read });
+  if (row.budget !== null) endSpending(tx, run, row.budget, "cancelled");
   clearOpenPromises(tx, run);
   const notified: RunNumber[] = [];
   if (row.parent !== null && row.parent_command !== null) {

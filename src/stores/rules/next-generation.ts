@@ -53,6 +53,7 @@ export function startNextGeneration(
     parent: row.parent,
     parent_command: row.parent_command,
     root: row.root,
+    budget: row.budget,
     priority: row.priority,
     head: 1,
     chain,
@@ -82,7 +83,17 @@ export function startNextGeneration(
   return recordOf(rows, made);
 }
 
-const INHERITED = ["id", "generation", "definition", "kind", "parent", "parent_command", "root", "priority"] as const;
+const INHERITED = [
+  "id",
+  "generation",
+  "definition",
+  "kind",
+  "parent",
+  "parent_command",
+  "root",
+  "priority",
+  "budget",
+] as const;
 const MESSAGE = ["type", "target", "data"] as const;
 const DEDUP_ID = ["target", "at"] as const;
 

@@ -21,6 +21,7 @@ import {
   type NewRun,
   type RunNumber,
 } from "../../kernel/index.ts";
+import { replaceBudget } from "./budgets.ts";
 import { startItemName } from "./backlog.ts";
 import { dueRateGates, freeSlot, hasDueRateGates, LIMITS, openRateGates, QueueLimiter } from "./queue-limiter.ts";
 import type { Part, Rows } from "../rows/rows.ts";
@@ -187,5 +188,6 @@ export function rewritePendingStart(tx: Tx, number: RunNumber, run: NewRun, dela
   if (run.deadlineMs !== undefined) insertDeadline(tx, number, now + run.deadlineMs);
   rows.clear("tags", [number], {});
   insertTags(rows, number, [...new Set(run.tags)]);
+  replaceBudget(tx, number, run);
   return { seq: 1, type: "RunStarted", command: "", data: started, at: now, mark };
 }

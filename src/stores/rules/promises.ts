@@ -10,6 +10,7 @@ import {
   type RunNumber,
 } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
+import { findRequest } from "./budgets.ts";
 
 /** Writes what a turn changes. */
 export function changePromises(rows: Rows, run: RunNumber, { opened, closed }: PromiseChanges): void {
@@ -33,13 +34,16 @@ export function listPromises(rows: Rows, filter: PromiseFilter): PromisePage {
   const read = selectPromises(rows, filter);
   const found = filter.name === undefined ? read : read.filter(({ name }) => name === filter.name);
   const runs = found.map(({ run }) => rows.get("runs", [run], RUN));
-  const entries = found.map(({ run, seq }) => rows.get("journal", [run, seq], DATA));
+  const entries = found.map(({ run, seq }) => (seq === 0 ? undefined : rows.get("journal", [run, seq], DATA)));
+  const requests = found.map(({ run, command, seq }) => (seq === 0 ? findRequest(rows, run, command) : undefined));
   const promises = found.flatMap((row, index): OpenPromise[] => {
-    const [of, entry] = [runs[index], entries[index]];
-    if (of === undefined || entry === undefined || hasEnded(of.status)) return [];
+    const [of, entry, request] = [runs[index], entries[index], requests[index]];
+    if (of === undefined || hasEnded(of.status) || (entry ?? request) === undefined) return [];
     if (filter.definition !== undefined && of.definition !== filter.definition) return [];
     const { key, ...promise } = row;
-    return [{ ...promise, key: key ?? undefined, runId: of.id, definition: of.definition, data: entry.data }];
+    const { id: runId, definition } = of;
+    const budget = request && { budget: request };
+    return [{ ...promise, key: key ?? undefined, runId, definition, data: entry?.data ?? "", ...budget }];
   });
   const last = read.length < filter.limit ? undefined : read.at(-1);
   return { promises, next: last && { run: last.run, command: last.command } };

@@ -4,6 +4,7 @@
 // rekey.K2. A payload that cannot be decoded stays as it is, and so do the probes of all codecs: its key is still required.
 // rekey.K3. Rows are rewritten under the lock of their run, or under their own in tables without runs: no other transaction
 //   changes them meanwhile.
+// rekey.K4. References and contents are rewritten each by itself: a payload is not assembled, and shares what it shared before.
 
 import { RepriseError, unreadableReason } from "../../base/index.ts";
 import type { OnProgress, Rekeyed } from "../../kernel/index.ts";
@@ -34,10 +35,14 @@ const PAYLOAD_TABLES: readonly PayloadTable[] = (Object.keys(PAYLOADS) as TableN
   return { table, column, columns: [column], key: keyColumns(table), hasPayload: { [column]: { not: null } } };
 });
 
+/** Rewrites the contents that are outside of the store; undefined: there are none. */
+export type RekeyOutside = () => Promise<Rekeyed> | undefined;
+
 export async function rekey(
-  session: RowSession,
+  { stored: session }: RowSession,
   cipher: PayloadCipher | undefined,
   onProgress: OnProgress = () => undefined,
+  outside: RekeyOutside = () => undefined,
 ): Promise<Rekeyed> {
   if (cipher === undefined)
     throw new RepriseError(
@@ -46,7 +51,7 @@ export async function rekey(
     );
   if (!cipher.isUnlocked) cipher.refuse();
   const total = await session.read(WHAT, countPayloads);
-  let [payloads, unreadable] = [0, 0];
+  let { payloads, unreadable } = (await outside()) ?? { payloads: 0, unreadable: 0 };
   for (const table of PAYLOAD_TABLES)
     for await (const page of rewritePages(session, table)) {
       payloads += page.payloads;

@@ -20,6 +20,7 @@ import type {
   NewCheckpoint,
   NodeInput,
   PromiseFilter,
+  BudgetReading,
   PromisePage,
   QueueState,
   QueueUse,
@@ -47,6 +48,7 @@ import { readInputs, readReadiness } from "./flow-reads.ts";
 import { listRuns } from "./list-runs.ts";
 import { isFederated, listEnded, readLog, readLogSize, readRuns } from "./run-log.ts";
 import { listMemos, readMemos } from "./memo.ts";
+import { readBudget } from "./budgets.ts";
 import { listPromises } from "./promises.ts";
 import {
   countVersions,
@@ -102,6 +104,10 @@ export abstract class RowReads implements CopySource {
 
   readRunTimes(filter: RunTimesFilter): Promise<readonly RunTimes[]> {
     return this.read("Reading the times of runs", (rows) => readRunTimes(rows, filter));
+  }
+
+  readBudget(budget: RunNumber): Promise<BudgetReading | undefined> {
+    return this.read("Reading a budget", (rows) => readBudget(rows, budget));
   }
 
   listPromises(filter: PromiseFilter): Promise<PromisePage> {

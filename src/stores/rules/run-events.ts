@@ -2,6 +2,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import {
+  EVALUATION_TAG,
   EVENT_MS,
   eventLineOf,
   eventPlaceOf,
@@ -16,10 +17,12 @@ import {
   type RunNumber,
 } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
+import { tagsOf } from "./tags.ts";
 import type { Tx } from "./transaction.ts";
 
 const DEFINITION = ["definition"] as const;
 const HEAD = ["head"] as const;
+const ORIGIN = ["origin"] as const;
 const SEQ = ["seq"] as const;
 const LAST = { backwards: true, peek: true } as const;
 
@@ -35,11 +38,20 @@ export function notePromiseEvents(tx: Tx, run: RunNumber, opened: readonly NewPr
   for (const { seq } of opened) noteEvent(tx, run, "promise", seq);
 }
 
+/** A call that waits for its budget. */
+export function noteBudgetEvent(tx: Tx, run: RunNumber): void {
+  noteHeadEvent(tx, run, "budget");
+}
+
 /** A run that stopped with evidence. */
 export function noteStopEvent(tx: Tx, run: RunNumber, kind: "blocked" | "determinism_violation"): void {
+  noteHeadEvent(tx, run, kind);
+}
+
+function noteHeadEvent(tx: Tx, run: RunNumber, kind: RunEventKind): void {
   if (tx.subscriptions === undefined) return;
   const head = tx.rows.get("runs", [run], HEAD)?.head ?? 0;
-  // run-event.E3. The run may have stopped here before, and that event may be undelivered.
+  // run-event.E3. The same may have happened at this head before, and that event may be undelivered.
   const { from, before } = eventSeqLimits(head, kind);
   const last = tx.rows.first("outbox", [eventLineOf(run), run], SEQ, { after: from - 1, before, ...LAST });
   noteEvent(tx, run, kind, head, last === undefined ? 0 : last.seq - from + 1);
@@ -52,6 +64,7 @@ function noteEvent(tx: Tx, run: RunNumber, kind: RunEventKind, entry: number, fi
   if (asked.length === 0) return;
   const definition = asked.some(isPartial) ? rows.get("runs", [run], DEFINITION)?.definition : undefined;
   const wanted = asked.filter(({ definitions }) => definitions?.includes(definition ?? "") ?? true);
+  if (wanted.length === 0 || isOfEvaluation(rows, run)) return;
   for (const [index, { destination }] of wanted.entries())
     rows.insert("outbox", {
       line: eventLineOf(run),
@@ -65,6 +78,12 @@ function noteEvent(tx: Tx, run: RunNumber, kind: RunEventKind, entry: number, fi
       token: null,
       worker: null,
     });
+}
+
+/** fork.F9 */
+function isOfEvaluation(rows: Rows, run: RunNumber): boolean {
+  if (rows.get("forks", [run], ORIGIN) === undefined) return false;
+  return tagsOf(rows, run).some((tag) => tag.startsWith(EVALUATION_TAG));
 }
 
 function isPartial({ definitions }: EventSubscription): boolean {

@@ -36,6 +36,7 @@ export const RUN_COLUMNS = [
   "evidence",
   "lost_turns",
   "error_code",
+  "budget",
 ] as const;
 export type RunRow = Part<"runs", (typeof RUN_COLUMNS)[number]>;
 
@@ -70,6 +71,7 @@ export function taggedRecord(
     endedAt: row.ended_at ?? undefined,
     errorCode: row.error_code ?? undefined,
     runtime: row.runtime,
+    budget: row.budget ?? undefined,
     evidence: row.evidence ?? undefined,
   };
 }
@@ -145,4 +147,5 @@ export const NEW_RUN = {
   lost_turns: 0,
   turn_at: null,
   error_code: null,
+  budget: null,
 } as const satisfies Partial<RowOf<"runs">>;

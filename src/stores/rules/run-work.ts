@@ -15,6 +15,7 @@ import {
   QueueItemState,
   TurnDue,
   type LimitUse,
+  type OpenBudgetRequest,
   type OpenChild,
   type OpenItem,
   type OpenMessage,
@@ -29,6 +30,7 @@ import {
   type WaitingNode,
 } from "../../kernel/index.ts";
 import type { Part, Rows, Span } from "../rows/rows.ts";
+import { findRequest } from "./budgets.ts";
 import { firstGeneration } from "./streams.ts";
 
 const RUN = ["root", "parent", "turn_due", "turn_worker", "turn_at", "takeovers"] as const;
@@ -46,6 +48,7 @@ export function readRunWork(rows: Rows, run: RunNumber): RunWork | undefined {
   const items = openItems(rows, run);
   const itemCount = rows.count("queue", [run], MAX_COUNTED);
   const promises = openPromises(rows, run);
+  const budgetRequests = openRequests(rows, run);
   const messages = openMessages(rows, run);
   const nodes = waitingNodes(rows, run);
   if (row === undefined) return undefined;
@@ -57,7 +60,7 @@ export function readRunWork(rows: Rows, run: RunNumber): RunWork | undefined {
     since: row.turn_worker === null ? undefined : (row.turn_at ?? undefined),
     takeovers: row.takeovers,
   };
-  return { turn, parent, items, itemCount, promises, children, messages, nodes };
+  return { turn, parent, items, itemCount, promises, budgetRequests, children, messages, nodes };
 }
 
 const ITEM = [
@@ -119,8 +122,22 @@ const PROMISE = ["command", "name", "key", "seq", "at"] as const;
 function openPromises(rows: Rows, run: RunNumber): readonly NewPromise[] {
   return rows
     .select("run_promises", [run], PROMISE, { limit: MAX_OPEN_PROMISES })
+    .filter(({ seq }) => seq > 0)
     .map(({ command, name, key, seq, at }) => ({ command, name, key: key ?? undefined, seq, at }))
     .toSorted((a, b) => a.seq - b.seq);
+}
+
+/** open-promise.P3 */
+function openRequests(rows: Rows, run: RunNumber): readonly OpenBudgetRequest[] {
+  const waiting = rows.select("run_promises", [run], PROMISE, { limit: MAX_OPEN_PROMISES }).filter(isRequest);
+  const found = waiting.map(({ command }) => findRequest(rows, run, command));
+  return waiting
+    .flatMap(({ command, at }, index) => (found[index] === undefined ? [] : [{ command, at, budget: found[index] }]))
+    .toSorted((a, b) => a.at - b.at);
+}
+
+function isRequest({ seq }: { readonly seq: number }): boolean {
+  return seq === 0;
 }
 
 const LIVE = RUN_STATUSES.filter((status) => !hasEnded(status));

@@ -17,6 +17,7 @@ import {
   type StartOutcome,
   type StartWrite,
 } from "../../kernel/index.ts";
+import { openBudget } from "./budgets.ts";
 import { appendToInbox } from "./inbox.ts";
 import { insertPendingStart, rewritePendingStart } from "./pending-start.ts";
 import { insertDeadline } from "./items.ts";
@@ -126,6 +127,8 @@ export function foundById(tx: Tx, row: RunRow): StartOutcome {
 
 export interface Parent {
   readonly run: RunNumber;
+  /** The budget that it pays from. */
+  readonly budget: RunNumber | null;
   readonly command: string;
   readonly root: RunNumber;
 }
@@ -175,6 +178,7 @@ export function insertRun(
       lost_turns: 0,
       turn_at: claim === undefined ? null : now,
       error_code: null,
+      budget: null,
     },
     "runs_by_id",
   );
@@ -234,6 +238,8 @@ function writeFirst(
   const tags = run.tags.length < 2 ? run.tags : [...new Set(run.tags)];
   insertTags(rows, number, tags);
   if (run.deadlineMs !== undefined) insertDeadline(tx, number, now + run.deadlineMs);
+  const budget = openBudget(tx, number, run, parent?.budget ?? null) ?? undefined;
+  if (budget !== undefined) rows.set("runs", [number], { budget });
   const record: RunRecord = {
     run: number,
     id: run.id,
@@ -256,6 +262,7 @@ function writeFirst(
     endedAt: undefined,
     errorCode: undefined,
     runtime: run.runtime,
+    budget,
     evidence: undefined,
   };
   return { record, first };

@@ -120,6 +120,7 @@ export function deleteRun({ rows, runNumbers }: Tx, run: RunNumber): void {
   rows.clear("tags", [run], {});
   rows.drop("forks", [run]);
   rows.drop("ended_runs", [run]);
+  rows.drop("run_budgets", [run]);
   rows.drop("runs", [run]);
 }
 

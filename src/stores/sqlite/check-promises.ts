@@ -6,7 +6,7 @@ import type { CheckedRun } from "./check-run.ts";
 import type { CheckStatements } from "./check-store.ts";
 
 export const CHECK_PROMISES_SQL = {
-  promises: "select command, name, key from run_promises where run = ? order by command",
+  promises: "select command, name, key from run_promises where run = ? and seq > 0 order by command",
 } as const;
 
 interface Listed {

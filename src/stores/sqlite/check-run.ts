@@ -3,6 +3,7 @@
 import { shellWord } from "../../base/index.ts";
 import { commandTypeOf, hasEnded, QueueItemState, TurnDue, type Entry, type RunStatus } from "../../kernel/index.ts";
 import { CheckpointCheck } from "./check-checkpoints.ts";
+import { ContentCheck } from "./check-contents.ts";
 import { FlowCheck } from "./check-flow.ts";
 import { checkCommandFork, checkFork, forkIn } from "./check-fork.ts";
 import { JournalCheck, type Fault } from "./check-journal.ts";
@@ -48,14 +49,20 @@ export async function checkRun(
 ): Promise<readonly Fault[]> {
   const checkpoints = run.kind === "graph" ? new CheckpointCheck(sql, run.run) : undefined;
   const flow = run.kind === "flow" ? new FlowCheck(sql, run.run) : undefined;
-  const first = await checkJournal(sql, run, pause, new JournalCheck(), checkpoints ?? flow);
+  const contents = new ContentCheck();
+  const first = await checkJournal(sql, run, pause, new JournalCheck(), checkpoints ?? flow, contents);
+  contents.seeRows(sql, run.run);
   const journal =
     first.retries.length === 0 ? first : await checkJournal(sql, run, pause, new JournalCheck(first.retries));
   journal.finish(run);
   // sqlite-session.X6. Nothing in a mirror moves: there are no leases, and no run can be stuck. Its flows lack what a bundle does not hold.
-  if (isMirror) return [...journal.faults, ...(checkpoints?.finish() ?? [])];
+  if (isMirror) return [...contents.faults, ...journal.faults, ...(checkpoints?.finish() ?? [])];
   const items = sql.items.all(run.run) as unknown as Item[];
-  const faults = [...journal.faults, ...(checkpoints?.finish() ?? flow?.finish(run.status, items) ?? [])];
+  const faults = [
+    ...contents.faults,
+    ...journal.faults,
+    ...(checkpoints?.finish() ?? flow?.finish(run.status, items) ?? []),
+  ];
   faults.push(...(run.kind === "graph" ? checkFork : checkCommandFork)(sql, run.run, first.started));
   if (run.kind !== "graph") checkNoCheckpoints(sql, run, faults);
   const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
@@ -94,10 +101,12 @@ async function checkJournal(
   pause: () => Promise<void>,
   journal: JournalCheck,
   alongside?: { see(entry: Entry, chain: string): void },
+  contents?: ContentCheck,
 ): Promise<JournalCheck> {
   for (let after = 0; ;) {
     const page = readJournal(sql.rows, run.run, after, PAGE);
     for (const entry of page) {
+      contents?.see(entry.data, entry.seq);
       journal.see(entry);
       alongside?.see(entry, journal.chain);
     }
@@ -176,13 +185,14 @@ function checkEnded(sql: CheckStatements, run: CheckedRun, items: readonly Item[
   if (count > 0) fault("I17 no rows after the end", `The run has ended, but its inbox holds ${count} messages.`);
 }
 
-/** A stopped run waits for a resume. Any other run needs a due or held turn, an item, or an open promise or child. */
+/** A stopped run waits for a resume. Any other run needs a due or held turn, an item, an open promise or child, or a budget. */
 function isStuck(sql: CheckStatements, run: CheckedRun, items: readonly Item[], journal: JournalCheck): boolean {
   if (run.status !== "queued" && run.status !== "running" && run.status !== "waiting") return false;
   if (run.due !== TurnDue.no || run.token !== null) return false;
   // An unread message must make the turn due.
   if (run.arrivals > run.read) return true;
   if (items.length > 0 || journal.takesUpdates) return false;
+  if (sql.requestsOf.get(run.run) !== undefined) return false;
   if (run.kind === "flow") return sql.liveChild.get(run.run) === undefined;
   for (const command of journal.open) {
     const type = commandTypeOf(command);

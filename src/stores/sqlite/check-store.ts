@@ -6,6 +6,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { QueueItemState, type Problem } from "../../kernel/index.ts";
 import { checkRun, type CheckedRun } from "./check-run.ts";
+import { CHECK_BUDGETS_SQL, checkBudgets } from "./check-budgets.ts";
 import { CHECK_LOG_SQL, checkLog } from "./check-log.ts";
 import { checkMemo } from "./check-memo.ts";
 import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
@@ -37,8 +38,10 @@ const ROWS_OF: Partial<Record<RunTable, string>> = {
   queue: "Queue items",
   inbox: "Messages",
   run_promises: "Open promises",
+  budget_reservations: "Reservations",
   memo: "Remembered results",
   chunks: "Stream chunks",
+  run_contents: "Contents of payloads",
   emitted: "Chunk counters",
   checkpoints: "Checkpoints",
   forks: "Forks",
@@ -84,6 +87,7 @@ const SQL = {
   ...CHECK_FORKS_SQL,
   ...CHECK_FLOWS_SQL,
   ...CHECK_PROMISES_SQL,
+  ...CHECK_BUDGETS_SQL,
 } as const;
 
 /** `rows`: for what has payloads, which the codec may have to decode. */
@@ -127,12 +131,16 @@ async function checkDatabase(
 ): Promise<readonly Problem[]> {
   const { cipher } = session.connection;
   const statements = prepared((_, text) => db.prepare(text));
-  const sql: CheckStatements = Object.assign(statements, { rows: new SqliteRows(db, cipher !== undefined) });
+  const sql: CheckStatements = Object.assign(statements, {
+    rows: new SqliteRows(db, cipher !== undefined, session.connection.contents, session.connection.needed),
+  });
   const isMirror = session.mirror !== undefined;
+  const supply: SqliteSession["supply"] = (work) => session.supply(work);
   const problems: Problem[] = [
     ...checkHealth(sql),
     ...(isMirror ? [] : checkWork(sql, session.clock.now())),
-    ...checkMemo(sql.rows),
+    ...(isMirror ? [] : checkBudgets(sql)),
+    ...(await supply(async () => checkMemo(sql.rows))),
     ...checkLog(sql),
   ];
   const { count: total } = sql.count.get() as { count: number };
@@ -141,7 +149,7 @@ async function checkDatabase(
     const runs = sql.runs.all(last, BATCH) as unknown as CheckedRun[];
     const next = runs.length < BATCH ? Number.MAX_SAFE_INTEGER : (runs.at(-1) as CheckedRun).run;
     problems.push(...findOrphans(sql, last, next));
-    for (const run of runs) problems.push(...(await problemsOf(sql, run, yieldWithinRun, isMirror)));
+    for (const run of runs) problems.push(...(await problemsOf(sql, run, yieldWithinRun, isMirror, supply)));
     last = next;
     done += runs.length;
     onProgress(Math.min(done, total), total);
@@ -162,9 +170,10 @@ async function problemsOf(
   run: CheckedRun,
   pause: () => Promise<void>,
   isMirror: boolean,
+  supply: SqliteSession["supply"],
 ): Promise<readonly Problem[]> {
   try {
-    const faults = await checkRun(sql, run, pause, isMirror);
+    const faults = await supply(() => checkRun(sql, run, pause, isMirror));
     return faults.map((fault) => ({ ...fault, run: run.id }));
   } catch (error) {
     const { message } = storeErrorOf(error, `Reading run ${run.id}`);

@@ -97,6 +97,7 @@ function bindRun(statement: StatementSync, row: RowOf<"runs">): Inserted {
     row.lost_turns,
     row.turn_at,
     row.error_code,
+    row.budget,
   );
 }
 

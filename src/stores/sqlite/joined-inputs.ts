@@ -7,17 +7,20 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { InputsRequest, NodeInput } from "../../kernel/index.ts";
 import { arrivalKindOf } from "../rules/flow-reads.ts";
 import { payloadArguments } from "./row-sql.ts";
+import type { SqliteRows } from "./sqlite-rows.ts";
 
 type InputRow = [target: string, edge: string, index: number, kind: number, seq: number, data: string];
 
 export class JoinedInputs {
   readonly #db: DatabaseSync;
   readonly #data: string;
+  readonly #rows: SqliteRows;
   #ofOne: StatementSync | undefined;
   #ofMany: StatementSync | undefined;
 
-  constructor(db: DatabaseSync, withCodec: boolean) {
+  constructor(db: DatabaseSync, withCodec: boolean, rows: SqliteRows) {
     this.#db = db;
+    this.#rows = rows;
     const place = payloadArguments("journal", (column) => `journal.${column}`).join(", ");
     this.#data = withCodec ? `reprise_decode(data, ${place})` : "cast(data as text)";
   }
@@ -38,7 +41,7 @@ export class JoinedInputs {
         index,
         kind: arrivalKindOf(kind),
         seq,
-        data,
+        data: this.#rows.assemble(data),
       }));
     });
   }

@@ -4,11 +4,12 @@
 import type { StatementSync } from "node:sqlite";
 import type { RunNumber } from "../../kernel/index.ts";
 import { COPIED_TABLES } from "../rules/copied-run.ts";
-import type { AnyRow } from "../rows/tables.ts";
+import type { ContentBatch } from "../contents/content-batch.ts";
+import { PAYLOADS, type AnyRow } from "../rows/tables.ts";
 import { insertSql, storedColumns } from "./row-sql.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
-const TABLES = ["journal", "checkpoints", ...COPIED_TABLES] as const;
+const TABLES = ["journal", "checkpoints", "run_contents", ...COPIED_TABLES] as const;
 type StagedTable = (typeof TABLES)[number];
 /** Rows of a run in the store that its copy replaces. */
 const REPLACED = [...TABLES, "tags"] as const;
@@ -16,10 +17,13 @@ const REPLACED = [...TABLES, "tags"] as const;
 export class MirrorStaging {
   readonly #connection: SqliteConnection;
   readonly #inserts = new Map<StagedTable, StatementSync>();
+  /** It knows nothing of the contents that the copies may replace. */
+  #batch: ContentBatch;
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection;
     const { db, cipher } = connection;
+    this.#batch = connection.contents.beginApart();
     db.exec("attach database '' as staging");
     for (const table of TABLES) {
       db.exec(`create table staging.${table} as select * from main.${table} where 0`);
@@ -32,11 +36,17 @@ export class MirrorStaging {
   add(table: StagedTable, rows: readonly object[]): void {
     if (rows.length === 0) return;
     const { db } = this.#connection;
-    const insert = this.#inserts.get(table)!;
-    const columns = storedColumns(table);
     db.exec("begin");
     try {
-      for (const row of rows as readonly AnyRow[]) insert.run(...columns.map((column) => row[column] ?? null));
+      this.#insert(
+        table,
+        rows.map((row) => this.#reduced(table, row as AnyRow)),
+      );
+      const added = this.#batch.added.splice(0);
+      this.#insert(
+        "run_contents",
+        added.map(({ run, content, text }) => ({ run, content, size: text.length, data: text })),
+      );
       db.exec("commit");
     } catch (error) {
       if (db.isTransaction) db.exec("rollback");
@@ -44,9 +54,23 @@ export class MirrorStaging {
     }
   }
 
+  #insert(table: StagedTable, rows: readonly AnyRow[]): void {
+    const insert = this.#inserts.get(table)!;
+    const columns = storedColumns(table);
+    for (const row of rows) insert.run(...columns.map((column) => row[column] ?? null));
+  }
+
+  #reduced(table: StagedTable, row: AnyRow): AnyRow {
+    const { column = "", contents } = PAYLOADS[table] ?? {};
+    const text = row[column];
+    if (contents === undefined || typeof text !== "string") return row;
+    return { ...row, [column]: this.#batch.reduce(Number(row["run"]), text, contents) };
+  }
+
   /** Inside of the transaction that makes the run visible. */
   moveTo(run: RunNumber, replaces: boolean): void {
-    const { db } = this.#connection;
+    const { db, contents } = this.#connection;
+    contents.forget(run);
     if (replaces) for (const table of REPLACED) db.prepare(`delete from main.${table} where run = ?`).run(run);
     for (const table of TABLES) {
       const columns = storedColumns(table)
@@ -60,6 +84,7 @@ export class MirrorStaging {
 
   clear(): void {
     for (const table of TABLES) this.#connection.db.exec(`delete from staging.${table}`);
+    this.#batch = this.#connection.contents.beginApart();
   }
 
   /** For a connection that stays open; closing it ends the temporary database, too. */

@@ -140,6 +140,13 @@ export class Mirror {
     this.#info = info;
   }
 
+  /** The copies become runs of a store of their own, which can be forked. Nothing is put in afterwards. */
+  async release(): Promise<void> {
+    await this.#session.transact("Releasing the copies", ({ sql }) => {
+      sql.deleteMeta.run(MIRROR_KEY);
+    });
+  }
+
   /** mirror.M1 to mirror.M3. Puts in all of these runs, or none. Parents and earlier generations come first. */
   async put(
     runs: AsyncIterable<CopiedRun> | Iterable<CopiedRun>,
@@ -422,6 +429,8 @@ function runRow({ record, turn }: CopiedRun, run: RunNumber, parent: RunNumber |
     lost_turns: record.lostTurns,
     turn_at: turn?.turn_at ?? null,
     error_code: record.errorCode ?? null,
+    // A copy pays for nothing.
+    budget: null,
   };
 }
 

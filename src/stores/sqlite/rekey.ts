@@ -3,22 +3,29 @@
 
 import type { OnProgress, Rekeyed } from "../../kernel/index.ts";
 import type { RowSession } from "../rows/rows.ts";
-import { rekey } from "../rules/rekey.ts";
+import { rekey, type RekeyOutside } from "../rules/rekey.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { rowSession } from "./row-session.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
 
-export async function rekeyFile(session: SqliteSession, onProgress?: OnProgress): Promise<Rekeyed> {
+export async function rekeyFile(
+  session: SqliteSession,
+  onProgress?: OnProgress,
+  outside?: RekeyOutside,
+): Promise<Rekeyed> {
   const cipher = await session.read("Rekeying", () => session.connection.cipher);
-  const rekeyed = await rekey(erasing(session), cipher, onProgress);
+  const rekeyed = await rekey(erasing(session), cipher, onProgress, outside);
   if (rekeyed.unreadable === 0)
     await session.read("Rekeying", () => session.connection.db.exec("pragma wal_checkpoint(truncate)"));
   return rekeyed;
 }
 
-function erasing(session: SqliteSession): RowSession {
-  const plain = rowSession(session);
+function erasing(session: SqliteSession, isStored = false): RowSession {
+  const plain = rowSession(session, isStored);
   return {
+    get stored() {
+      return isStored ? this : erasing(session, true);
+    },
     read: (what, body) => plain.read(what, body),
     async transact(what, body) {
       const result = await plain.transact(what, (tx) => {

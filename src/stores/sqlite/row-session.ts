@@ -4,19 +4,23 @@ import type { Rows, RowSession } from "../rows/rows.ts";
 import type { FirstNumbers, ThreadNumbers } from "../rules/threads.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
 
-export function rowSession(session: SqliteSession): RowSession {
+export function rowSession(session: SqliteSession, isStored = false): RowSession {
+  const rowsOf = (rows: Rows): Rows => (isStored ? session.connection.storedRows : rows);
   return {
     // One snapshot for all statements, also while another process writes.
     read: (what, body) =>
       session.read(what, (sql, rows) => {
         sql.beginReading.run();
         try {
-          return body(rows, session.clock.now());
+          return body(rowsOf(rows), session.clock.now());
         } finally {
           sql.rollback.run();
         }
       }),
-    transact: (what, body) => session.transact(what, body),
+    transact: (what, body) => session.transact(what, (tx) => body({ ...tx, rows: rowsOf(tx.rows) })),
+    get stored() {
+      return isStored ? this : rowSession(session, true);
+    },
   };
 }
 

@@ -22,6 +22,8 @@
 //   (run, seq) WITHOUT ROWID                 60k to 62k, 15k
 // A 64 MB cache (75k) and a WAL checkpoint every 10,000 pages (83k) were not faster, in one run each.
 
+import { BUDGETS as ELEVENTH } from "./budget-tables.ts";
+import { NINTH, TENTH } from "./schema-additions.ts";
 import { UNHAPPY } from "../rows/indexes.ts";
 import { viewQuery, VIEWS, type ViewDialect } from "../rows/views.ts";
 
@@ -477,21 +479,19 @@ export const VIEW_STATEMENTS: readonly string[] = VIEWS.map(
 
 const EIGHTH = VIEW_STATEMENTS.join("\n");
 
-// Answers to requests with an idempotency key (kernel/keyed-answer.ts). `request` and `body` are hashes. While `status` is null, the
-// request is executed, until `held_until` at most by the process that reserved it.
-const NINTH = `
-create table keyed_answers (
-  request text primary key,
-  body text not null,
-  at integer not null,
-  held_until integer not null,
-  status integer,
-  answer blob
-) strict, without rowid;
-create index keyed_answers_by_age on keyed_answers (at);
-`;
-
 /** Migration n has index n - 1. A published migration never changes: every change is a new migration. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH];
+export const MIGRATIONS: readonly string[] = [
+  FIRST,
+  SECOND,
+  THIRD,
+  FOURTH,
+  FIFTH,
+  SIXTH,
+  SEVENTH,
+  EIGHTH,
+  NINTH,
+  TENTH,
+  ELEVENTH,
+];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

@@ -21,10 +21,12 @@ import { migrate } from "./migrate.ts";
 import { explainUnreadableLog, openToRead, type FrozenFile, type OpenedToRead } from "./read-only-file.ts";
 import { BUSY_SLICE_MS, withRetry, type RetryOptions } from "./retry-busy.ts";
 import { saveCodecProbe, openSqlitePayloadCipher, type SqlitePayloadCipher } from "./sqlite-payload-cipher.ts";
+import { Contents } from "../contents/run-contents.ts";
 import { APPLICATION_ID } from "./schema.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import { JoinedInputs } from "./joined-inputs.ts";
 import { SqliteRows } from "./sqlite-rows.ts";
+import { NeededContents } from "./needed-contents.ts";
 import { UserSql } from "./sqlite-user-sql.ts";
 import { checkSchemaVersion, notReprise, pragma, refuseNewer } from "./version.ts";
 import { trackOpen, readCompleteHeader } from "./file-header.ts";
@@ -35,6 +37,10 @@ export interface SqliteConnection {
   readonly db: DatabaseSync;
   readonly sql: Statements;
   readonly rows: SqliteRows;
+  /** With references in place of the payloads that have contents. */
+  readonly storedRows: SqliteRows;
+  readonly contents: Contents;
+  readonly needed: NeededContents;
   readonly inputs: JoinedInputs;
   readonly userSql: UserSql;
   /** Undefined when payloads are stored as they are. */
@@ -56,6 +62,8 @@ export interface ConnectOptions extends RetryOptions {
   readonly codec?: PayloadCodec | undefined;
   /** Open the file without the codec its payloads were written with. Payloads can then be neither read nor written. */
   readonly locked?: boolean | undefined;
+  /** Those of the connection that this one replaces. */
+  readonly contents?: Contents | undefined;
   /** The caller puts runs into a mirror (mirror.ts). Any other caller's writes to a mirror are refused. */
   readonly writesMirror?: boolean | undefined;
 }
@@ -115,11 +123,17 @@ async function openDatabase(
     }
     const sql = await withRetry(options, what, () => prepareStatements(db));
     if (hasMoved()) return closed(db);
+    const contents = options.contents ?? new Contents(options.random, cipher !== undefined);
+    const needed = new NeededContents();
+    const rows = new SqliteRows(db, cipher !== undefined, contents, needed);
     return {
       db,
       sql,
-      rows: new SqliteRows(db, cipher !== undefined),
-      inputs: new JoinedInputs(db, cipher !== undefined),
+      rows,
+      storedRows: new SqliteRows(db, cipher !== undefined),
+      contents,
+      needed,
+      inputs: new JoinedInputs(db, cipher !== undefined, rows),
       userSql: new UserSql(db),
       cipher: cipher,
       files: file && openFilesOf(file),

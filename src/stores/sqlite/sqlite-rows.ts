@@ -2,6 +2,8 @@
 //
 // sqlite-rows.B1. A statement is found by the identity of the column list, or by the names of the given values in their order: rules
 //   keep their column lists in constants and write values as literals.
+// sqlite-rows.B2. Payloads that have contents (../contents/run-contents.ts) are taken apart and assembled here. Without contents, rows are
+//   read and written as they are stored.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { EpochMs } from "../../base/index.ts";
@@ -10,7 +12,12 @@ import { HeadMoves } from "./head-moves.ts";
 import { bindHotRow } from "./hot-rows.ts";
 import { pathInfo, type Filter, type Path, type PathInfo, type TableOf, type Test } from "../rows/indexes.ts";
 import type { Counted, Key, Part, Rows, Span } from "../rows/rows.ts";
-import type { ColumnName, RowOf, TableName } from "../rows/tables.ts";
+import { SMALLEST_SHARED, type ContentBatch, type ContentUse } from "../contents/content-batch.ts";
+import { assemble, type Contents } from "../contents/run-contents.ts";
+import { isReference } from "../contents/reference.ts";
+import { NeededContents } from "./needed-contents.ts";
+import { follow, newNode, step, type Bound, type ShapeNode } from "./shape-tree.ts";
+import { PAYLOADS, type ColumnName, type RowOf, type TableName } from "../rows/tables.ts";
 import {
   clearSql,
   countBySql,
@@ -27,18 +34,6 @@ import {
   valuesOf,
   type WithCodec,
 } from "./row-sql.ts";
-
-type Bound = SQLInputValue[];
-
-/** A tree of column names: where a list of names ends, there is its statement. Most nodes are followed by one name. */
-interface ShapeNode {
-  lastName: string;
-  lastNode: ShapeNode | undefined;
-  readonly next: Map<string, ShapeNode>;
-  statement: StatementSync | undefined;
-}
-
-const newNode = (): ShapeNode => ({ lastName: "", lastNode: undefined, next: new Map(), statement: undefined });
 
 /** Separates the names of two lists. */
 const THEN = "|";
@@ -61,6 +56,9 @@ class PathStatements {
   readonly deletes: ShapeNode = newNode();
   readonly tests: ShapeNode = newNode();
   readonly stored: readonly string[];
+  /** The column with payloads that have contents; "": none. */
+  readonly payload: string;
+  readonly use: ContentUse;
   insert: StatementSync | undefined;
   lastColumns: readonly string[] | undefined;
   lastSelects: Map<number | string, StatementSync> | undefined;
@@ -68,6 +66,9 @@ class PathStatements {
   constructor(path: Path) {
     this.info = pathInfo(path);
     this.stored = storedColumns(this.info.table);
+    const { column = "", contents } = PAYLOADS[this.info.table] ?? {};
+    this.payload = contents === undefined ? "" : column;
+    this.use = contents ?? "large";
   }
 
   /** sqlite-rows.B1 */
@@ -92,6 +93,7 @@ class PathStatements {
 }
 
 const MAX_LISTS = 64;
+const CONTENT = ["data"] as const;
 
 export class SqliteRows implements Rows {
   readonly isGuess = false;
@@ -102,9 +104,18 @@ export class SqliteRows implements Rows {
   /** head-moves.H1 */
   readonly moveHead: (turn: TurnWrite, now: EpochMs) => boolean;
 
-  constructor(db: DatabaseSync, withCodec: WithCodec) {
+  readonly #contents: Contents | undefined;
+  readonly #needed: NeededContents;
+  /** Of the current transaction; undefined until it has contents. */
+  #batch: ContentBatch | undefined;
+  /** In the current transaction. */
+  #deletedRuns: number[] = [];
+
+  constructor(db: DatabaseSync, withCodec: WithCodec, contents?: Contents, needed = new NeededContents()) {
     this.#db = db;
+    this.#needed = needed;
     this.#withCodec = withCodec;
+    this.#contents = contents;
     const moves = new HeadMoves(db);
     this.moveHead = (turn, now) => moves.move(turn, now);
   }
@@ -116,8 +127,9 @@ export class SqliteRows implements Rows {
   }
 
   get<T extends TableName, C extends ColumnName<T>>(table: T, key: Key, columns: readonly C[]): Part<T, C> | undefined {
-    const statement = this.#select(this.#path(table), columns, key.length, undefined, undefined);
-    return rowOf<Part<T, C>>(columns, statement.get(...key));
+    const path = this.#path(table);
+    const statement = this.#select(path, columns, key.length, undefined, undefined);
+    return this.#assembled(path, columns, rowOf<Part<T, C>>(columns, statement.get(...key)));
   }
 
   first<P extends Path, C extends ColumnName<TableOf<P>>>(
@@ -126,8 +138,10 @@ export class SqliteRows implements Rows {
     columns: readonly C[],
     span?: Span<TableOf<P>>,
   ): Part<TableOf<P>, C> | undefined {
-    const statement = this.#select(this.#path(path), columns, prefix.length, span, 1);
-    return rowOf<Part<TableOf<P>, C>>(columns, statement.get(...boundOf(prefix, span, 1)));
+    const statements = this.#path(path);
+    const statement = this.#select(statements, columns, prefix.length, span, 1);
+    const row = rowOf<Part<TableOf<P>, C>>(columns, statement.get(...boundOf(prefix, span, 1)));
+    return this.#assembled(statements, columns, row);
   }
 
   select<P extends Path, C extends ColumnName<TableOf<P>>>(
@@ -136,9 +150,88 @@ export class SqliteRows implements Rows {
     columns: readonly C[],
     span?: Span<TableOf<P>>,
   ): readonly Part<TableOf<P>, C>[] {
-    const statement = this.#select(this.#path(path), columns, prefix.length, span, span?.limit);
+    const statements = this.#path(path);
+    const statement = this.#select(statements, columns, prefix.length, span, span?.limit);
     const bound = span === undefined ? prefix : boundOf(prefix, span, span.limit);
-    return rowsOf<Part<TableOf<P>, C>>(columns, statement.all(...bound));
+    const rows = rowsOf<Part<TableOf<P>, C>>(columns, statement.all(...bound));
+    if (statements.payload !== "" && (columns as readonly string[]).includes(statements.payload)) {
+      for (const row of rows) this.#assemble(row, statements.payload);
+      this.#needed.throwIfAny();
+    }
+    return rows;
+  }
+
+  // ── contents (sqlite-rows.B2) ──
+
+  #assembled<R extends object>(
+    { payload }: PathStatements,
+    columns: readonly string[],
+    row: R | undefined,
+  ): R | undefined {
+    if (row !== undefined && payload !== "" && columns.includes(payload)) {
+      this.#assemble(row, payload);
+      this.#needed.throwIfAny();
+    }
+    return row;
+  }
+
+  #assemble(row: object, column: string): void {
+    const text = (row as Record<string, unknown>)[column];
+    if (typeof text === "string" && isReference(text)) (row as Record<string, unknown>)[column] = this.#textOf(text);
+  }
+
+  /** The payload of a text that was read without this port. */
+  assemble(text: string): string {
+    if (!isReference(text)) return text;
+    const whole = this.#textOf(text);
+    this.#needed.throwIfAny();
+    return whole;
+  }
+
+  #textOf(text: string): string {
+    const contents = this.#contents;
+    if (contents === undefined) return text;
+    const whole = assemble(text, (run, content) => {
+      const cached = this.#needed.found(run, content) ?? contents.cached(run, content);
+      if (cached !== undefined) return cached;
+      const stored = this.get("run_contents", [run, content], CONTENT);
+      if (stored?.data === null && contents.outside !== undefined) return this.#needed.add(run, content);
+      return contents.accept(run, content, stored?.data ?? undefined, contents.outside?.name);
+    });
+    return whole ?? "";
+  }
+
+  /** The row as it is stored, after its contents. */
+  #reduced<R extends object>({ payload, use }: PathStatements, run: unknown, row: R): R {
+    const text = (row as Record<string, unknown>)[payload];
+    if (typeof text !== "string" || text.length < SMALLEST_SHARED || this.#contents === undefined) return row;
+    const batch = (this.#batch ??= this.#contents.begin());
+    const before = batch.added.length;
+    const reduced = batch.reduce(run as number, text, use);
+    if (reduced === text) return row;
+    for (const added of batch.added.slice(before)) {
+      const { run, content, text } = added;
+      const isOutside = this.#contents.outside?.takes(added) === true;
+      if (isOutside) this.#needed.addNew(added);
+      this.add("run_contents", { run, content, size: text.length, data: isOutside ? null : text });
+    }
+    return { ...row, [payload]: reduced };
+  }
+
+  /** Before COMMIT: a content that is outside is there before a row refers to it. */
+  checkOutside(): void {
+    this.#needed.throwIfNew();
+  }
+
+  /** At the end of every transaction. */
+  settle(isCommitted: boolean): void {
+    if (this.#deletedRuns.length > 0) {
+      if (isCommitted) this.#contents?.outside?.runsDeleted(this.#deletedRuns);
+      this.#deletedRuns = [];
+    }
+    if (this.#batch === undefined) return;
+    if (isCommitted) this.#batch.committed();
+    this.#batch = undefined;
   }
 
   #select(
@@ -272,7 +365,8 @@ export class SqliteRows implements Rows {
   }
 
   add<T extends TableName>(table: T, row: RowOf<T>, ...unique: readonly Path[]): boolean {
-    const { stored, inserts } = this.#path(table);
+    const path = this.#path(table);
+    const { stored, inserts, payload } = path;
     const shape = unique.join();
     let statement = inserts.get(shape);
     if (statement === undefined) {
@@ -280,12 +374,15 @@ export class SqliteRows implements Rows {
       const taken = others.length > 0 ? "any" : pathInfo(only).columns.map(({ name }) => name);
       inserts.set(shape, (statement = this.#db.prepare(insertSql(table, this.#withCodec, taken))));
     }
-    return runInsert(statement, table, row, stored).changes === 1;
+    const reduced = payload === "" ? row : this.#reduced(path, (row as { run?: unknown }).run, row);
+    return runInsert(statement, table, reduced, stored).changes === 1;
   }
 
   change<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>, expected?: Partial<RowOf<T>>): boolean {
     const bound: Bound = [];
-    let node = follow(this.#path(table).updates, values, bound);
+    const path = this.#path(table);
+    const reduced = path.payload === "" ? values : this.#reduced(path, key[0], values);
+    let node = follow(path.updates, reduced, bound);
     for (const part of key) bound.push(part);
     if (expected !== undefined) node = follow(step(node, THEN), expected, bound);
     node.statement ??= this.#db.prepare(
@@ -299,13 +396,15 @@ export class SqliteRows implements Rows {
     let node = this.#path(table).deletes;
     if (expected !== undefined) node = follow(node, expected, bound);
     node.statement ??= this.#db.prepare(deleteSql(table, expected === undefined ? NOTHING : Object.keys(expected)));
+    if (table === "runs" && this.#contents?.outside !== undefined) this.#deletedRuns.push(key[0] as number);
     return node.statement.run(...bound).changes === 1;
   }
 
   insert<T extends TableName>(table: T, row: RowOf<T>): void {
     const path = this.#path(table);
     const statement = (path.insert ??= this.#db.prepare(insertSql(table, this.#withCodec)));
-    runInsert(statement, table, row, path.stored);
+    const reduced = path.payload === "" ? row : this.#reduced(path, (row as { run?: unknown }).run, row);
+    runInsert(statement, table, reduced, path.stored);
   }
 
   set<T extends TableName>(table: T, key: Key, values: Partial<RowOf<T>>): void {
@@ -327,6 +426,8 @@ export class SqliteRows implements Rows {
     const bound: Bound = [...prefix];
     if (upTo !== undefined) bound.push(upTo);
     if (limit !== undefined) bound.push(limit);
+    // A mirror puts a run in again under its number.
+    if (table === "run_contents") this.#contents?.forget(prefix[0] as number);
     return Number(statement.run(...bound).changes);
   }
 
@@ -370,30 +471,6 @@ function alsoShape(also: Filter<TableName>): string {
   let shape = "";
   for (const [column, test] of testsOf(also)) shape += `${column}${testShape(test)} `;
   return shape;
-}
-
-function step(node: ShapeNode, name: string): ShapeNode {
-  if (node.lastName === name && node.lastNode !== undefined) return node.lastNode;
-  const next = otherStep(node, name);
-  node.lastName = name;
-  node.lastNode = next;
-  return next;
-}
-
-function otherStep(node: ShapeNode, name: string): ShapeNode {
-  let next = node.next.get(name);
-  if (next === undefined) node.next.set(name, (next = newNode()));
-  return next;
-}
-
-/** Follows the names of the given values and collects the values. */
-function follow(from: ShapeNode, values: object, bound: Bound): ShapeNode {
-  let node = from;
-  for (const name in values) {
-    node = step(node, name);
-    bound.push((values as Record<string, SQLInputValue>)[name]!);
-  }
-  return node;
 }
 
 function runInsert<T extends TableName>(

@@ -33,6 +33,7 @@ import { connectSqlite, type ConnectOptions, type SqliteConnection } from "./sql
 import { busyError, withRetry, BUSY_TIMEOUT_MS, sleep, retryDelayMs } from "./retry-busy.ts";
 import type { Rows, RunNumbers } from "../rows/rows.ts";
 import type { Statements } from "./statements.ts";
+import { OutsideNeeded } from "./needed-contents.ts";
 
 /** A transaction with the statements of the rules and those that only SQLite has. */
 export interface SqliteTx extends Tx {
@@ -72,6 +73,8 @@ export class SqliteSession {
   /** The rollback that the next transaction records. */
   #rollbackEvent: { readonly incarnation: string | null; readonly event: HistoryEvent } | undefined;
   #epoch = 0;
+  /** The time of the transaction that was tried last. */
+  #attemptedAt: EpochMs = 0;
   readonly #listeners: ((change: HistoryBreak) => void)[] = [];
   #connection: SqliteConnection;
   /** Set while the connection is being replaced. */
@@ -89,7 +92,7 @@ export class SqliteSession {
   subscriptions: readonly EventSubscription[] | undefined;
 
   private constructor(options: ConnectOptions, connection: SqliteConnection) {
-    this.options = options;
+    this.options = { ...options, contents: connection.contents };
     this.#connection = connection;
     this.#writer = options.random.id();
     this.clock = new StoreClock(options.clock, highestMark(connection.sql));
@@ -117,6 +120,15 @@ export class SqliteSession {
 
   /** Reads, with the same retries as writes. */
   async read<T>(what: string, body: (sql: Statements, rows: Rows) => T): Promise<T> {
+    return this.supply(() => this.#read(what, body));
+  }
+
+  /** needed-contents.N1 */
+  supply<T>(work: () => Promise<T>): Promise<T> {
+    return this.#connection.needed.supply(() => this.#connection.contents, work);
+  }
+
+  async #read<T>(what: string, body: (sql: Statements, rows: Rows) => T): Promise<T> {
     await this.#usable();
     if (this.#connection.frozen !== undefined) return this.#readFrozen(what, body);
     return withRetry(this.options, this.#describe(what), () => body(this.#connection.sql, this.#connection.rows));
@@ -157,7 +169,7 @@ export class SqliteSession {
       // Checked first: with nothing to wait for, a write starts in the caller's turn of the event loop.
       if (this.#recovery !== undefined || this.#closed || !this.#connection.db.isOpen) await this.#usable();
       try {
-        const attempt = this.#attempt(body);
+        const attempt = this.#attempt(body, undefined);
         if ("done" in attempt) return attempt.done;
         if (await this.#happened(what, attempt.unknown)) return attempt.result;
         if (isFull(attempt.unknown) || ++unknowns === MAX_UNKNOWN_COMMITS)
@@ -168,6 +180,7 @@ export class SqliteSession {
           this.#recordRollback(error.message);
           continue;
         }
+        if (error instanceof OutsideNeeded) return this.#repeatWithContents(what, body, this.#attemptedAt);
         if (!isBusy(error)) throw storeErrorOf(error, this.#describe(what));
         if (this.options.clock.monotonic() - start >= BUSY_TIMEOUT_MS) throw busyError(error, this.#describe(what));
       }
@@ -186,14 +199,38 @@ export class SqliteSession {
     return `${what} in ${this.options.path}`;
   }
 
-  #attempt<T>(body: (tx: SqliteTx) => T): Attempt<T> {
+  /** needed-contents.N1. At one time: the number of a new run depends on it, and so do the names of its contents. */
+  async #repeatWithContents<T>(what: string, body: (tx: SqliteTx) => T, now: EpochMs): Promise<T> {
+    return this.supply(async () => {
+      for (const start = this.options.clock.monotonic(); ;) {
+        await this.#usable();
+        try {
+          const attempt = this.#attempt(body, now);
+          if ("done" in attempt) return attempt.done;
+          if (await this.#happened(what, attempt.unknown)) return attempt.result;
+          throw storeErrorOf(attempt.unknown, this.#describe(what));
+        } catch (error) {
+          if (error instanceof StoreRolledBack) {
+            this.#recordRollback(error.message);
+            continue;
+          }
+          if (!isBusy(error)) throw storeErrorOf(error, this.#describe(what));
+          if (this.options.clock.monotonic() - start >= BUSY_TIMEOUT_MS) throw busyError(error, this.#describe(what));
+        }
+        await sleep(this.options, retryDelayMs(this.options));
+      }
+    });
+  }
+
+  #attempt<T>(body: (tx: SqliteTx) => T, at: EpochMs | undefined): Attempt<T> {
     const { sql, rows, files } = this.#connection;
     // sqlite-session.X5
     if (files !== undefined) checkFiles(files);
     sql.begin.run();
     let result: T;
     try {
-      const now = this.clock.now();
+      const now = at ?? this.clock.now();
+      this.#attemptedAt = now;
       this.#stamp(sql, now);
       result = body({
         sql,
@@ -205,6 +242,7 @@ export class SqliteSession {
         isFederated: this.isFederated,
         subscriptions: this.subscriptions,
       });
+      rows.checkOutside();
     } catch (error) {
       this.#rollback();
       if (error instanceof RollbackWith) return { done: error.answer as T };
@@ -213,13 +251,17 @@ export class SqliteSession {
     try {
       sql.commit.run();
     } catch (error) {
-      if (files !== undefined && isUnknownCommit(error)) return { unknown: error, result };
+      if (files !== undefined && isUnknownCommit(error)) {
+        rows.settle(false);
+        return { unknown: error, result };
+      }
       this.#rollback();
       throw error;
     }
     this.#acknowledged = this.#batch;
     this.#acknowledgedAt = this.options.clock.monotonic();
     this.#rollbackEvent = undefined;
+    rows.settle(true);
     return { done: result };
   }
 
@@ -273,6 +315,7 @@ export class SqliteSession {
   /** sqlite-session.X4. Calls the listeners before anything else is written. */
   #recordRollback(detail: string): void {
     const at = this.clock.now();
+    this.#connection.contents.clear();
     this.#epoch += 1;
     this.#rollbackEvent = { incarnation: this.#incarnation, event: { at, kind: "rolled_back", detail } };
     this.#writer = this.options.random.id();
@@ -281,7 +324,8 @@ export class SqliteSession {
   }
 
   #rollback(): void {
-    const { db, sql } = this.#connection;
+    const { db, sql, rows } = this.#connection;
+    rows.settle(false);
     // After some errors SQLite has rolled back automatically.
     if (!db.isTransaction) return;
     try {

@@ -36,6 +36,7 @@ import type {
 } from "../../kernel/index.ts";
 import type { Rows, RowSession } from "../rows/rows.ts";
 import { RowReads } from "../rules/row-reads.ts";
+import { OutsideContents } from "../contents/outside-contents.ts";
 import type { Threads, ThreadStore } from "../thread-store.ts";
 import { apply, idleOutcome } from "../rules/apply.ts";
 import { backUp } from "./back-up.ts";
@@ -88,6 +89,8 @@ export interface SqliteStoreOptions {
   readonly codec?: PayloadCodec | undefined;
   /** Open the file without the codec its payloads were written with. Payloads can then be neither read nor written. */
   readonly locked?: boolean;
+  /** Where large payloads are stored (../contents/content-place.ts). */
+  readonly contents?: string | undefined;
 }
 
 /**
@@ -99,13 +102,32 @@ export interface SqliteStoreOptions {
  * ```
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const { contents: given, ...others } = options;
   const session = await SqliteSession.open({
-    ...options,
+    ...others,
     path: options.path === MEMORY ? MEMORY : resolve(options.path),
     durability: options.durability ?? "full",
     migrate: options.readOnly === true ? false : (options.migrate ?? true),
   });
+  try {
+    await openOutside(session, given);
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
   return new SqliteStore(session);
+}
+
+/** outside-contents.O1 */
+async function openOutside(session: SqliteSession, given: string | undefined): Promise<void> {
+  const { connection, options, mirror } = session;
+  if (mirror !== undefined) return;
+  connection.contents.outside = await OutsideContents.open(rowSession(session), {
+    ports: options,
+    cipher: () => session.connection.cipher,
+    given,
+    isReadOnly: options.readOnly === true,
+  });
 }
 
 const KIND = "sqlite";
@@ -261,16 +283,29 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
     return db.isOpen ? (sql.dataVersion.get() as { data_version: number }).data_version : -1;
   }
 
-  prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
-    return prune(this.#toWrite("Pruning"), endedBefore, options, this.#pause);
+  async prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
+    const pruned = await prune(this.#toWrite("Pruning"), endedBefore, options, this.#pause);
+    await this.#outside?.sweep(this.now());
+    return pruned;
   }
 
   deleteRun(id: string): Promise<DeleteOutcome> {
-    return deleteOneRun(this.#toWrite("Deleting a run"), id, this.#pause);
+    return this.#removing(deleteOneRun(this.#toWrite("Deleting a run"), id, this.#pause));
   }
 
   forget(id: string): Promise<DeleteOutcome> {
-    return deleteOneRun(this.#toWrite("Forgetting a run"), id, this.#pause, true);
+    return this.#removing(deleteOneRun(this.#toWrite("Forgetting a run"), id, this.#pause, true));
+  }
+
+  get #outside(): OutsideContents | undefined {
+    return this.#session.connection.contents.outside;
+  }
+
+  /** outside-contents.O3 */
+  async #removing<T>(deleted: Promise<T>): Promise<T> {
+    const outcome = await deleted;
+    await this.#outside?.removeDeleted();
+    return outcome;
   }
 
   async setFederated(on: boolean): Promise<void> {
@@ -283,7 +318,7 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
   }
 
   expire(request: ExpireRequest): Promise<Expired> {
-    return expire(this.#toWrite("Expiring runs"), request, this.#pause);
+    return this.#removing(expire(this.#toWrite("Expiring runs"), request, this.#pause));
   }
 
   async openMemoKeys(): Promise<MemoKeys> {
@@ -329,7 +364,7 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
 
   rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
     this.#session.refuseMirror("Rekeying");
-    return rekeyFile(this.#session, onProgress);
+    return rekeyFile(this.#session, onProgress, () => this.#outside?.rekey());
   }
 
   readDiskSpace(): Promise<DiskSpace | undefined> {
@@ -340,11 +375,13 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
     return describe(this.#session);
   }
 
-  check(onProgress?: OnProgress): Promise<readonly Problem[]> {
-    return checkStore(this.#session, onProgress);
+  async check(onProgress?: OnProgress): Promise<readonly Problem[]> {
+    const problems = await checkStore(this.#session, onProgress);
+    return [...problems, ...((await this.#outside?.check(this.now())) ?? [])];
   }
 
-  close(): Promise<void> {
-    return this.#session.close();
+  async close(): Promise<void> {
+    await this.#outside?.close();
+    await this.#session.close();
   }
 }

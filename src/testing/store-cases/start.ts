@@ -57,6 +57,7 @@ export const startCases: readonly StoreCase[] = [
       endedAt: undefined,
       errorCode: undefined,
       runtime: "node 24",
+      budget: undefined,
       evidence: undefined,
     });
     assert.deepEqual(await getRun(store, "order-1"), record);

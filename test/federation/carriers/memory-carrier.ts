@@ -10,7 +10,7 @@ import {
   type PutOptions,
 } from "../../../src/federation/index.ts";
 import { RepriseError, systemTimers } from "../../../src/base/index.ts";
-import { pause, isPending } from "../../../src/federation/carriers/waiting.ts";
+import { pause, isPending } from "../../../src/carriers/waiting.ts";
 
 /** What carriers that are opened on one place share. */
 export class MemoryPlace {

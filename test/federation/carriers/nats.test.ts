@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connectNats } from "../../../src/federation/carriers/nats-connection.ts";
+import { connectNats } from "../../../src/carriers/nats-connection.ts";
 import { openCarrier, type CarrierFile } from "../../../src/federation/index.ts";
 import { describeOn, startNats, type NatsServer } from "../../servers/index.ts";
 import { freePort } from "../../servers/supervised-process.ts";

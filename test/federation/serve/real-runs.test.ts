@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createEngine, workflow } from "reprise";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
-import { HttpCarrier } from "../../../src/federation/carriers/http.ts";
+import { HttpCarrier } from "../../../src/carriers/http.ts";
 import {
   createFederationHandler,
   type FederationHandlerOptions,

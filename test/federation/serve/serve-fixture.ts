@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
-import { HttpCarrier } from "../../../src/federation/carriers/http.ts";
+import { HttpCarrier } from "../../../src/carriers/http.ts";
 import { openHome, type Home } from "../../../src/federation/home/home.ts";
 import { signCheckpoint, type Checkpoint } from "../../../src/federation/log/checkpoint.ts";
 import { contentOf, type Content } from "../../../src/federation/log/content.ts";

@@ -2,7 +2,7 @@
 
 import { cpSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Carrier } from "../../../src/federation/carriers/carrier.ts";
+import type { Carrier } from "../../../src/carriers/carrier.ts";
 import { verifyEvidence } from "../../../src/federation/home/fork-evidence.ts";
 import { KeyHistory } from "../../../src/federation/log/key-history.ts";
 import { canonicalJson } from "../../../src/base/index.ts";

@@ -1,6 +1,6 @@
 // A carrier that stops after a number of operations, as a process that is killed does, and counts what it was asked for.
 
-import type { Carrier, GetOptions, PutOptions } from "../../../src/federation/carriers/carrier.ts";
+import type { Carrier, GetOptions, PutOptions } from "../../../src/carriers/carrier.ts";
 
 export class Killed extends Error {}
 

@@ -3,7 +3,7 @@
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Carrier } from "../../../src/federation/carriers/carrier.ts";
+import type { Carrier } from "../../../src/carriers/carrier.ts";
 import { systemClock, systemTimers } from "../../../src/base/index.ts";
 import { parseCheckpoint } from "../../../src/federation/log/checkpoint.ts";
 import { Sequencer } from "../../../src/federation/sync/sequencer.ts";

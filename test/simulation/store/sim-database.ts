@@ -5,12 +5,14 @@
 // sim-database.D2. `serial`: one transaction at a time. `rc`: each statement sees what was committed when it began; a locking read
 //   waits, then sees the newest version, and omits rows that no longer match. `rr`: as MySQL by default, plain reads see the
 //   snapshot of the first one, locking reads and writes see the newest version. No store uses `rr`: it shows what would go wrong.
-// sim-database.D3. An insert locks its keys, so a second insert waits for the first transaction to end before it fails.
+// sim-database.D3. An insert locks its keys, so a second insert waits for the first transaction to end before it fails, or has no effect
+//   in a table whose rows are inserted once.
 // sim-database.D4. `rollBack` returns to the state after an earlier commit. A transaction that is open then never commits.
 
 import { InvariantError } from "../../../src/base/index.ts";
 import { INCARNATION_KEY } from "../../../src/kernel/index.ts";
 import {
+  INSERTED_ONCE,
   TABLES,
   type Acknowledged,
   type QueryResult,
@@ -262,6 +264,7 @@ export class SimTransaction {
     const key = table.keyOf(row);
     // sim-database.D3
     await this.#take(rowLock(table, key), "update");
+    if (this.#ownOrCommitted(table, key) !== undefined && INSERTED_ONCE.has(table.name)) return;
     if (this.#ownOrCommitted(table, key) !== undefined) throw new TransactionAborted("conflict");
     await this.#takeUnique(table, key, row);
     this.#keep(table, key, row);

@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { leastNumberAt, type Outcome, type RunTimesFilter, type Store, type Write } from "../../../src/kernel/index.ts";
-import { columnsOf, columnType, SHARED } from "../../../src/stores/rows/tables.ts";
+import { assemble } from "../../../src/stores/contents/run-contents.ts";
+import { columnsOf, columnType, PAYLOADS, SHARED } from "../../../src/stores/rows/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { listQueues, readBacklog } from "../../../src/stores/rules/backlog.ts";
 import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
@@ -238,7 +239,7 @@ export class DifferentialStore {
         .prepare(`select ${columns.join(", ")} from ${table}`)
         .all();
     }
-    return inOrder(tables);
+    return inOrder(assembled(tables));
   }
 
   #db(): DatabaseSync {
@@ -251,4 +252,19 @@ export class DifferentialStore {
     this.#database.get("db")?.close();
     this.#database.delete("db");
   }
+}
+
+/** The rows as the rules see them: with payloads in place of references, and without contents, which a working set does not have. */
+function assembled(tables: TableRows): TableRows {
+  const contents = new Map(
+    tables["run_contents"]!.map((row) => [`${String(row["run"])}/${String(row["content"])}`, String(row["data"])]),
+  );
+  const load = (run: number, content: string): string | undefined => contents.get(`${run}/${content}`);
+  const withPayloads = Object.entries(tables).map(([table, rows]) => {
+    const { column, contents: use } = PAYLOADS[table as keyof typeof PAYLOADS] ?? {};
+    if (column === undefined || use === undefined) return [table, rows];
+    const textOf = (text: unknown): unknown => (typeof text === "string" ? assemble(text, load) : text);
+    return [table, rows.map((row) => ({ ...row, [column]: textOf(row[column]) }))];
+  });
+  return { ...(Object.fromEntries(withPayloads) as TableRows), run_contents: [] };
 }

@@ -530,7 +530,17 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a payload of line separators is returned byte for byte",
     "a payload of right to left and a byte order mark is returned byte for byte",
   ],
-  "payloads end after 64 KB": ["a payload of a megabyte is returned byte for byte"],
+  "payloads end after 64 KB": [
+    "a payload of a megabyte is returned byte for byte",
+    "a backup has the texts that payloads share, and a rekey keeps them",
+  ],
+  "a text that comes twice is returned once": ["payloads of several sizes and runs share no text wrongly"],
+  "long texts of a payload lose their order": [
+    "payloads that repeat long texts are returned byte for byte, over every connection",
+  ],
+  "a deleted run takes the long texts of others with it": [
+    "deleting a run takes no text from another run, and leaves none behind",
+  ],
   "payloads are unescaped once too often": ["a payload of quotes and backslashes is returned byte for byte"],
   "an empty payload is null": [
     "a payload of an empty object is returned byte for byte",
@@ -558,6 +568,33 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "a run's start does not say that it accepts updates": [
     "a run that accepts updates may wait without an open command in its journal",
+  ],
+  "only the first execution of a step reserves": [
+    "an execution that reserves again makes what the one before reserved a loss",
+  ],
+  "a reservation that does not fit is granted": [
+    "a reservation that does not fit waits as an open promise until a raise",
+  ],
+  "the end of an execution is not settled": [
+    "a reservation counts until the commit of its end, which spends what the answer cost",
+  ],
+  "a failed execution is spent": ["a failed execution loses its reservation, unless it is free"],
+  "the end of any execution settles the reservation": [
+    "the end of an earlier execution changes nothing once a later one has reserved",
+  ],
+  "the end of a run keeps its reservations": [
+    "the end of a run makes its open reservations a loss, and its requests are gone",
+  ],
+  "children pay from no budget": ["a child pays from the budget of its parent: together they stay within it"],
+  "the budget of a child is ignored": [
+    "the budget of a child is a part of its parent's, and the rest returns with its end",
+  ],
+  "a raise adds nothing": ["a reservation that does not fit waits as an open promise until a raise"],
+  "a decline is a raise by nothing": ["a declined request is refused once, and is no longer listed"],
+  "a budget always asks": ["a budget that fails refuses what does not fit, and lists nothing"],
+  "a reservation needs no token": ["a reservation needs the token of the turn"],
+  "the item of a request is not released": [
+    "an item whose reservation does not fit waits without a worker, and is ready after a raise",
   ],
   "promises are not listed": ["a promise is listed from the turn that opens it to the turn that closes it"],
   "promises stay listed when they are settled": [

@@ -17,6 +17,7 @@ import { outboxMutants } from "./outbox.ts";
 import { runEventMutants } from "./run-events.ts";
 import { payloadsMutants } from "./payloads.ts";
 import { memoMutants } from "./memo.ts";
+import { budgetsMutants } from "./budgets.ts";
 import { promisesMutants } from "./promises.ts";
 import { queuesMutants } from "./queues.ts";
 import { readsMutants } from "./reads.ts";
@@ -50,6 +51,7 @@ export const mutants: readonly Mutant[] = [
   ...retentionMutants,
   ...payloadsMutants,
   ...messagesMutants,
+  ...budgetsMutants,
   ...promisesMutants,
   ...memoMutants,
   ...streamsMutants,

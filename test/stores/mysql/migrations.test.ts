@@ -8,6 +8,7 @@ import { openRemoteStore } from "../../../src/stores/remote/remote-store.ts";
 import { TABLES } from "../../../src/stores/rows/tables.ts";
 import { describeOn } from "../../servers/index.ts";
 import { queueRow } from "../rows.ts";
+import { startBefore, takesBudgets, type Dialect } from "../takes-budgets.ts";
 import { REAL, takesKeys } from "../takes-keys.ts";
 import { createMysqlFixture } from "./fixture.ts";
 
@@ -74,6 +75,20 @@ describeOn("mysql", "the schema on MariaDB", () => {
     );
     const store = await openRemoteStore(world.backend, REAL);
     await takesKeys(store, () => world.database.run(`${insert} ('old', '{}', '{}', 0)`));
+    await store.close();
+  });
+
+  test("a store of the schema before contents and budgets keeps its runs, and takes both beside a process of the version before", async () => {
+    await using world = await createMysqlFixture();
+    const before = MIGRATIONS.findIndex((migration) => migration.some((sql) => sql.includes("reprise_run_contents")));
+    const dialect: Dialect = { table: (name) => `reprise_${name}`, quote: "`", bytes: (hex) => `x'${hex}'` };
+    await world.database.run(
+      ...MIGRATIONS.slice(0, before).flat(),
+      `insert into reprise_meta values ('application', 'reprise'), ('schema', '${before}')`,
+      ...startBefore(dialect, 1),
+    );
+    const store = await openRemoteStore(world.backend, REAL);
+    await takesBudgets(store, () => world.database.run(...startBefore(dialect, 2)));
     await store.close();
   });
 

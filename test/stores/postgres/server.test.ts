@@ -12,6 +12,7 @@ import { MIGRATIONS, SCHEMA_VERSION } from "../../../src/stores/postgres/schema.
 import { runQuery } from "../../servers/run-query.ts";
 import { describeOn, freshDatabase, startServer } from "../../servers/index.ts";
 import { queueRow, runRow } from "../rows.ts";
+import { startBefore, takesBudgets, type Dialect } from "../takes-budgets.ts";
 import { REAL, takesKeys } from "../takes-keys.ts";
 
 const open = (options: PostgresOptions): Promise<Backend> => openPostgresBackend(options);
@@ -87,6 +88,21 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     );
     const store = await openRemoteStore(await open({ url: database.url }), REAL);
     await takesKeys(store, () => database.run(`${insert} ('old', '{}', '{}', 0)`));
+    await store.close();
+  });
+
+  test("a store of the schema before contents and budgets keeps its runs, and takes both beside a process of the version before", async () => {
+    await using database = await freshDatabase("postgres");
+    const before = MIGRATIONS.findIndex((migration) => migration.includes("create table run_contents"));
+    const dialect: Dialect = { table: (name) => `reprise.${name}`, quote: '"', bytes: (hex) => `'\\x${hex}'::bytea` };
+    await database.run(
+      "create schema reprise",
+      `set search_path to reprise; ${MIGRATIONS.slice(0, before).join("\n")}`,
+      `insert into reprise.meta values ('application', 'reprise'), ('schema', '${before}')`,
+      ...startBefore(dialect, 1),
+    );
+    const store = await openRemoteStore(await open({ url: database.url }), REAL);
+    await takesBudgets(store, () => database.run(...startBefore(dialect, 2)));
     await store.close();
   });
 

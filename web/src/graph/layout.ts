@@ -6,6 +6,7 @@
 
 import { Graph, layout as place } from "@dagrejs/dagre";
 import type { Picture } from "../../../src/contract/index.ts";
+import { loopOf, loopRoom, type Box } from "./loop.ts";
 
 type PictureNode = Picture["nodes"][number];
 type PictureEdge = Picture["edges"][number];
@@ -74,40 +75,66 @@ export function layoutPicture(picture: Picture, direction: Direction = "right"):
     marginy: MARGIN,
   });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const node of picture.nodes) graph.setNode(node.id, { width: widthOf(node.name), height: NODE_HEIGHT });
+  const rooms = new Map(picture.nodes.map(({ id }) => [id, roomOf(picture, id, direction)]));
+  for (const { id, name } of picture.nodes) {
+    const [width, height] = [widthOf(name), NODE_HEIGHT];
+    const room = 2 * rooms.get(id)!;
+    graph.setNode(id, direction === "right" ? { width, height: height + room } : { width: width + room, height });
+  }
   if (picture.edges.some(({ from }) => from === undefined)) graph.setNode(START, { width: DOT, height: DOT });
   if (picture.edges.some(({ to }) => to === undefined)) graph.setNode(END, { width: DOT, height: DOT });
   const known = picture.edges.filter(
     ({ from, to }) => (from === undefined || graph.hasNode(from)) && (to === undefined || graph.hasNode(to)),
   );
-  for (const [index, edge] of known.entries())
+  for (const [index, edge] of known.entries()) {
+    if (isLoop(edge)) continue;
     graph.setEdge(
       edge.from ?? START,
       edge.to ?? END,
       { minlen: 1, width: labelWidth(edge.label), height: edge.label === undefined ? 0 : 16, labelpos: "c" },
       String(index),
     );
+  }
   place(graph);
+  trim(graph, rooms, direction);
+  const boxes = new Map(
+    [...picture.nodes.map(({ id }) => id), START, END]
+      .filter((id) => graph.hasNode(id))
+      .map((id) => {
+        const { x, y, width, height } = graph.node(id) as Box;
+        const room = 2 * (rooms.get(id) ?? 0);
+        return [
+          id,
+          direction === "right" ? { x, y, width, height: height - room } : { x, y, width: width - room, height },
+        ];
+      }),
+  );
   const nodes = picture.nodes.map((node) => {
-    const { x, y, width, height } = graph.node(node.id) as Required<Box>;
+    const { x, y, width, height } = boxes.get(node.id)!;
     return { ...node, x: round(x - width / 2), y: round(y - height / 2), width, height };
   });
-  const routes = attach(
-    known.map((edge, index) => {
-      const [from, to] = [edge.from ?? START, edge.to ?? END];
-      const { points } = graph.edge(from, to, String(index)) as { points: Point[] };
-      return { from: graph.node(from) as Required<Box>, to: graph.node(to) as Required<Box>, points };
-    }),
-    direction,
-  );
+  const routed = known.flatMap((edge, index): Route[] => {
+    if (isLoop(edge)) return [];
+    const [from, to] = [edge.from ?? START, edge.to ?? END];
+    const { points } = graph.edge(from, to, String(index)) as { points: Point[] };
+    return [{ index, from: boxes.get(from)!, to: boxes.get(to)!, points }];
+  });
+  const routes = new Map(attach(routed, direction).map((points, index) => [routed[index]!.index, points]));
   const edges = known.map((edge, index) => {
-    const points = routes[index]!;
-    return { ...edge, id: `${index}`, path: smooth(points, direction), middle: middleOf(points) };
+    const points = routes.get(index);
+    if (points !== undefined)
+      return { ...edge, id: `${index}`, path: smooth(points, direction), middle: middleOf(points) };
+    const before = known.slice(0, index).filter((other) => isLoop(other) && other.from === edge.from);
+    return {
+      ...edge,
+      id: `${index}`,
+      ...loopOf(boxes.get(edge.from!)!, direction, before.length, labelWidth(edge.label)),
+    };
   });
   const ends = ([START, END] as const)
     .filter((id) => graph.hasNode(id))
     .map((id) => {
-      const { x, y } = graph.node(id) as Required<Box>;
+      const { x, y } = boxes.get(id)!;
       return { kind: id === START ? ("start" as const) : ("end" as const), x: round(x), y: round(y) };
     });
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
@@ -121,16 +148,45 @@ export function layoutPicture(picture: Picture, direction: Direction = "right"):
   };
 }
 
-interface Box {
-  readonly x?: number;
-  readonly y?: number;
-  readonly width?: number;
-  readonly height?: number;
+/** Removes the room that is kept for loops where there are none: before everything that is drawn. */
+function trim(graph: Graph, rooms: ReadonlyMap<string, number>, direction: Direction): void {
+  const [across, size] = direction === "right" ? (["y", "height"] as const) : (["x", "width"] as const);
+  const boxes = (graph.nodes() as string[]).map((id) => ({ id, box: graph.node(id) as Writable<Box> }));
+  const routes = (graph.edges() as { v: string; w: string; name?: string }[]).map(
+    (edge) => (graph.edge(edge) as { points: Writable<Point>[] }).points,
+  );
+  const first = Math.min(
+    ...boxes.map(({ id, box }) => box[across] - box[size] / 2 + (rooms.get(id) ?? 0)),
+    ...routes.flat().map((point) => point[across]),
+  );
+  const free = finite(first) - MARGIN;
+  if (free <= 0) return;
+  for (const { box } of boxes) box[across] -= free;
+  for (const point of routes.flat()) point[across] -= free;
+  (graph.graph() as Record<typeof size, number>)[size] -= free;
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+function isLoop({ from, to }: PictureEdge): boolean {
+  return from !== undefined && from === to;
+}
+
+/** loop.L1 */
+function roomOf({ edges }: Picture, id: string, direction: Direction): number {
+  const loops = edges.filter((edge) => edge.from === id && isLoop(edge));
+  return loopRoom(
+    loops.map(({ label }) => labelWidth(label)),
+    direction,
+  );
+}
+
+/** An edge between two nodes. */
 interface Route {
-  readonly from: Required<Box>;
-  readonly to: Required<Box>;
+  /** Of the edge among those that are drawn. */
+  readonly index: number;
+  readonly from: Box;
+  readonly to: Box;
   readonly points: readonly Point[];
 }
 
@@ -138,7 +194,7 @@ interface Route {
 interface End {
   readonly edge: number;
   readonly isStart: boolean;
-  readonly box: Required<Box>;
+  readonly box: Box;
   readonly side: -1 | 1;
   readonly neighbor: Point;
 }
@@ -149,9 +205,7 @@ function attach(routes: readonly Route[], direction: Direction): readonly (reado
   const across = direction === "right" ? "y" : "x";
   const ends = routes.flatMap(({ from, to, points }, edge): End[] => {
     const [first, last] = [points[1] ?? points[0]!, points.at(-2) ?? points.at(-1)!];
-    // A loop leaves and enters on the far side.
-    const isLoop = from === to;
-    const side = (box: Required<Box>, neighbor: Point): -1 | 1 => (isLoop || neighbor[along] > box[along] ? 1 : -1);
+    const side = (box: Box, neighbor: Point): -1 | 1 => (neighbor[along] > box[along] ? 1 : -1);
     return [
       { edge, isStart: true, box: from, side: side(from, first), neighbor: first },
       { edge, isStart: false, box: to, side: side(to, last), neighbor: last },

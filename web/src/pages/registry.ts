@@ -44,6 +44,13 @@ export const PAGES: readonly Page[] = [
     load: () => import("./schedules/page.tsx"),
     nav: { label: "Schedules", icon: "clock", key: "s" },
   },
+  {
+    path: "/evals",
+    load: () => import("./evals/page.tsx"),
+    nav: { label: "Evals", icon: "fork", key: "e", wide: true },
+    role: "reader",
+  },
+  { path: "/evals/{id}", load: () => import("./evals/page.tsx"), under: "/evals", role: "reader" },
   { path: "/proof", load: () => import("./proof/page.tsx"), nav: { label: "Proof", icon: "shield", key: "p" } },
   {
     path: "/peers",

@@ -5,13 +5,13 @@
 
 import { signal } from "@preact/signals";
 import { approvalAnswer } from "../../../../src/contract/approval-answer.ts";
-import type { OpenPromiseBody } from "../../../../src/contract/run.ts";
-import { post } from "../../api.ts";
+import type { CostBody, OpenPromiseBody } from "../../../../src/contract/run.ts";
+import { at, post } from "../../api.ts";
 import { showProblem } from "../../components/controls.tsx";
 import { toast } from "../../components/toast.tsx";
 import { plural } from "../../format.ts";
 import { site } from "../../site.ts";
-import { idOf, pathOf, textOfPromise, type Answer } from "./promise-text.ts";
+import { idOf, missingCost, pathOf, textOfPromise, type Answer } from "./promise-text.ts";
 
 export type Decision = "approve" | "reject";
 export type Progress = { readonly decision: Decision; readonly state: "held" | "sending" | "sent" };
@@ -60,13 +60,22 @@ export function decide(decision: Decision, answers: readonly Decided[], reason: 
   });
 }
 
+/** Raises the budget of a run; without an amount, declines to. */
+export async function answerBudget(run: string, add: CostBody | undefined, reason: string): Promise<void> {
+  const by = site.peek()?.caller.name;
+  const who = { ...(by !== undefined && by !== "" && { by }), ...(reason !== "" && { reason }) };
+  await post(at`/v1/runs/${run}/` + (add === undefined ? "decline-budget" : "raise"), { add, ...who });
+}
+
 async function send(decision: Decision, answers: readonly Decided[], reason: string): Promise<void> {
   // One after the other: many at once would take the place of other requests of this caller.
   for (const { promise, answer } of answers) {
     const id = idOf(promise);
     setProgress([id], { decision, state: "sending" });
     try {
-      await post(pathOf(promise), { ...answer, ...(reason !== "" && { reason }) });
+      if (promise.kind === "budget")
+        await answerBudget(promise.run, decision === "approve" ? missingCost(promise.show) : undefined, reason);
+      else await post(pathOf(promise), { ...answer, ...(reason !== "" && { reason }) });
       setProgress([id], { decision, state: "sent" });
     } catch (thrown) {
       setProgress([id], undefined);

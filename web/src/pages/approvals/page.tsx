@@ -5,12 +5,13 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DefinitionBody } from "../../../../src/contract/definition.ts";
 import type { OpenPromiseBody } from "../../../../src/contract/run.ts";
 import { command } from "../../cli.ts";
-import { Button, Command } from "../../components/controls.tsx";
+import { now } from "../../clock.ts";
+import { Button, Command, NowLine } from "../../components/controls.tsx";
 import { ask } from "../../components/dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { KeyRow } from "../../components/key-help.tsx";
 import { undoHeld } from "../../components/toast.tsx";
-import { count, plural } from "../../format.ts";
+import { count, duration, plural } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { useResource } from "../../resource.ts";
 import { href, param, setQuery } from "../../router.ts";
@@ -127,9 +128,12 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
   const current = rows.find(({ id }) => id === sel);
   const select = (id: string | undefined): void => setQuery({ sel: id });
   const schemaOf = (promise: OpenPromiseBody): unknown =>
-    definitions
-      .find(({ name }) => name === promise.definition)
-      ?.ports.find(({ kind, name }) => kind === "promise" && name === promise.name)?.schema;
+    // A budget is raised or not.
+    promise.kind === "budget"
+      ? { type: "boolean" }
+      : definitions
+          .find(({ name }) => name === promise.definition)
+          ?.ports.find(({ kind, name }) => kind === "promise" && name === promise.name)?.schema;
   const isSure = ({ promise }: OpenRow): boolean => answerFor(schemaOf(promise), "approve", "") !== undefined;
 
   const answer = (decision: Decision, row: OpenRow): void => {
@@ -221,6 +225,7 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
   if (list === undefined) return <p class="muted">Loading …</p>;
   return (
     <>
+      <FirstLine open={rows.filter(isOpen).map(({ promise }) => promise)} />
       <div class={current === undefined ? "ap-split alone" : "ap-split"}>
         <div class="ap-list">
           {list.fresh > 0 && (
@@ -291,6 +296,25 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
         ]}
       />
     </>
+  );
+}
+
+function FirstLine({ open }: { readonly open: readonly OpenPromiseBody[] }): JSX.Element | null {
+  if (open.length === 0) return null;
+  const ends = open.flatMap(({ deadline }) => (deadline === undefined ? [] : [Date.parse(deadline)]));
+  const left = ends.length === 0 ? undefined : Math.min(...ends) - now.value;
+  return (
+    <NowLine
+      status="waiting"
+      lead={`${plural(open.length, "promise waits", "promises wait")} for a person.`}
+      command={command("promises")}
+    >
+      {left === undefined
+        ? "None has a time limit."
+        : left > 0
+          ? `The first times out in ${duration(left)}.`
+          : "The first times out now."}
+    </NowLine>
   );
 }
 

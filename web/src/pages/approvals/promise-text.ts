@@ -1,6 +1,6 @@
 // Promise text: how an open or settled promise reads: a title, why, what is left of `show`, and how it was answered. Pure.
 
-import type { OpenPromiseBody, SettledPromiseBody } from "../../../../src/contract/run.ts";
+import type { CostBody, OpenPromiseBody, SettledPromiseBody } from "../../../../src/contract/run.ts";
 import { shownText } from "../../../../src/contract/shown-text.ts";
 import { command } from "../../cli.ts";
 
@@ -14,10 +14,36 @@ export interface PromiseText {
   readonly rest: unknown;
 }
 
-type Shown = Pick<OpenPromiseBody, "name" | "key" | "show">;
+type Shown = Pick<OpenPromiseBody, "name" | "key" | "show"> & { readonly kind?: string };
+type Books = Readonly<Record<"cap" | "reserve" | "spent" | "reserved" | "lost", CostBody>>;
+
+export const DIMENSIONS = ["usd", "tokens", "calls"] as const;
+
+/** What a raise must add so that a call that waits for its budget can begin. */
+export function missingCost(show: unknown): CostBody {
+  const { cap = {}, reserve = {}, spent = {}, reserved = {}, lost = {} } = (show ?? {}) as Partial<Books>;
+  const lacking = DIMENSIONS.flatMap((one) => {
+    const used = (spent[one] ?? 0) + (reserved[one] ?? 0) + (lost[one] ?? 0) + (reserve[one] ?? 0);
+    const more = Math.ceil((used - (cap[one] ?? Number.POSITIVE_INFINITY)) * 1e6 - 0.001) / 1e6;
+    return more > 0 && (reserve[one] ?? 0) > 0 ? [[one, more] as const] : [];
+  });
+  return Object.fromEntries(lacking);
+}
+
+export function amountText(cost: CostBody): string {
+  return Object.entries(cost)
+    .map(([name, amount]) => (name === "usd" ? `$${amount}` : `${amount} ${name}`))
+    .join(", ");
+}
 
 /** The title is a field of `show` that reads like one, else the name of the port. */
-export function textOfPromise({ name, key, show }: Shown): PromiseText {
+export function textOfPromise({ kind, name, key, show }: Shown): PromiseText {
+  if (kind === "budget")
+    return {
+      title: `Raise the budget by ${amountText(missingCost(show))}`,
+      why: `${key ?? ""} waits for it.`,
+      rest: show,
+    };
   const fallback = key === undefined ? name : `${name} · ${key}`;
   if (typeof show === "string") return { title: line(show, MAX_TITLE) || fallback, why: "", rest: undefined };
   if (typeof show !== "object" || show === null || Array.isArray(show)) return { title: fallback, why: "", rest: show };
@@ -48,13 +74,23 @@ export function pathOf({ run, name, key }: Pick<OpenPromiseBody, "run" | "name" 
 
 export type Answer = { readonly value: unknown } | { readonly reject: string };
 
+/** The command that raises the budget of a run; without an amount, declines to. */
+export function budgetCommand(run: string, add: CostBody | undefined, reason: string): string {
+  const amounts = Object.entries(add ?? {}).flatMap(([one, more]) => [`--${one}`, String(more)]);
+  return command(add ? "raise" : "decline", run, ...amounts, ...(reason === "" ? [] : ["--reason", reason]));
+}
+
 /** The same answer as a command. */
 export function commandOf(
-  promise: Pick<OpenPromiseBody, "run" | "name" | "key">,
+  promise: Pick<OpenPromiseBody, "run" | "name" | "key"> & { readonly kind?: string; readonly show?: unknown },
   answer: Answer,
   reason: string,
 ): string {
   const { run, name, key } = promise;
+  if (promise.kind === "budget") {
+    const isDeclined = "reject" in answer || answer.value === false;
+    return budgetCommand(run, isDeclined ? undefined : missingCost(promise.show), reason);
+  }
   const options = [...(key === undefined ? [] : ["--key", key]), ...(reason === "" ? [] : ["--reason", reason])];
   if ("reject" in answer) return command("reject", run, name, answer.reject, ...options);
   return command("resolve", run, name, JSON.stringify(answer.value) ?? "null", ...options);

@@ -110,6 +110,12 @@ interface FirstLineProps {
   readonly totals: Totals;
 }
 
+/** The line already begins with "No live worker can claim". */
+function withoutLead(text: string): string {
+  const rest = text.replace(/^No live worker can claim /, "");
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
 function FirstLine({ queues, pending, totals }: FirstLineProps): JSX.Element {
   const [first, ...others] = unclaimable(pending);
   if (first !== undefined) {
@@ -135,7 +141,7 @@ function FirstLine({ queues, pending, totals }: FirstLineProps): JSX.Element {
           aside: <span class="soft">and {others.map((one) => `${workText(one)} of ${one.name}`).join(", ")}</span>,
         })}
       >
-        <Prose text={reason.text} />
+        <Prose text={withoutLead(reason.text)} />
         {wait !== undefined && ` The oldest has waited ${duration(wait)}.`}
       </NowLine>
     );

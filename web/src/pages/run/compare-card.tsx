@@ -14,7 +14,8 @@ import { href, runPath } from "../../router.ts";
 interface CompareProps {
   readonly run: RunDetail;
   readonly other: string;
-  readonly onClose: () => void;
+  /** Absent: the comparison stays. */
+  readonly onClose?: () => void;
 }
 
 export function CompareCard({ run, other, onClose }: CompareProps): JSX.Element {
@@ -35,7 +36,7 @@ export function CompareCard({ run, other, onClose }: CompareProps): JSX.Element 
         </a>
         {there.data !== undefined && <Status status={there.data.status} />}
         <span class="grow" />
-        <Button kind="ghost" small icon="x" label="Close the comparison" onClick={onClose} />
+        {onClose !== undefined && <Button kind="ghost" small icon="x" label="Close the comparison" onClick={onClose} />}
       </header>
       {problem !== undefined && data === undefined ? (
         <p class="pad bad any">{problem.detail}</p>

@@ -8,6 +8,7 @@ import { Hidden, InlineJson } from "../../components/json.tsx";
 import { duration, longTime, shortTime } from "../../format.ts";
 import { usePolling } from "../../polling.ts";
 import { useResource } from "../../resource.ts";
+import { budgetButtons } from "./budget.tsx";
 import { PromiseButtons, promiseCommand, usePortSchema } from "./promise-actions.tsx";
 import { shortFrame } from "./thrown-error.tsx";
 
@@ -26,7 +27,9 @@ const LEADS: Readonly<Record<string, string>> = {
 };
 
 export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly status: string }): JSX.Element {
-  const [promise] = run.openPromises;
+  // A request of a budget is the first reason, with the command that raises it.
+  const open = run.openPromises.filter(({ kind }) => kind === "promise");
+  const [promise] = open;
   const reasons = useResource<{ readonly items: readonly RunNow[] }>("/v1/reasons", {
     query: { run: [run.id] },
     when: ({ kind, data }) => kind === "run" && data["id"] === run.id,
@@ -59,10 +62,9 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
           {promise.deadline !== undefined && ` and times out on ${longTime(promise.deadline, now.peek())}`}. No worker
           is held meanwhile.
         </NowLine>
-        {run.openPromises.length > 1 && (
+        {open.length > 1 && (
           <p class="muted after-now">
-            {run.openPromises.length - 1} more {run.openPromises.length === 2 ? "promise is" : "promises are"} open; the
-            timeline shows them.
+            {open.length - 1} more {open.length === 2 ? "promise is" : "promises are"} open; the timeline shows them.
           </p>
         )}
       </>
@@ -81,6 +83,7 @@ export function RunNowLine({ run, status }: { readonly run: RunDetail; readonly 
         status={status}
         lead={startsSame && run.status !== "completed" ? word : (LEADS[status] ?? status)}
         {...(helps !== undefined && { command: helps })}
+        actions={budgetButtons(run)}
         {...(run.error?.frames?.[0] !== undefined && {
           aside: (
             <code class="soft" title={run.error.frames.join("\n")}>

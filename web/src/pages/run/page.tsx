@@ -18,6 +18,8 @@ import { go, href, hrefWith, param, runPath, setQuery } from "../../router.ts";
 import { useTitle } from "../../title.ts";
 import type { PageProps } from "../registry.ts";
 import { Age } from "../runs/run-row.tsx";
+import { BudgetFacts } from "./budget.tsx";
+import { RunLog } from "./log-lines.tsx";
 import { RunNowLine } from "./now-line.tsx";
 import { expected, RunActions } from "./run-actions.tsx";
 import { StepPanel } from "./step-panel.tsx";
@@ -108,6 +110,7 @@ function LoadedRun({ run }: { readonly run: RunDetail }): JSX.Element {
         <div>
           <LazyView view={currentView(run)} run={run} />
           <Payloads run={run} />
+          <RunLog run={run} />
           {run.children > 0 && <Children run={run} />}
         </div>
         {row !== undefined && <StepPanel key={row.command} run={run} row={row} />}
@@ -205,6 +208,7 @@ function Facts({ run, workedMs, takeovers }: FactsProps): JSX.Element {
           ))}
         </span>
       )}
+      <BudgetFacts {...run} />
       <span title={run.digest}>
         digest <b class="mono">{run.digest.replace(/^sha256:/, "").slice(0, 8)}</b>
       </span>

@@ -5,17 +5,15 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { JournalEntryBody, LogLineBody, RunDetail } from "../../../../src/contract/run.ts";
 import type { TimelineRow } from "../../../../src/contract/timeline.ts";
-import { at } from "../../api.ts";
 import { now } from "../../clock.ts";
 import { Button } from "../../components/controls.tsx";
 import { Hidden, Json } from "../../components/json.tsx";
 import { Status, StatusGlyph } from "../../components/status.tsx";
-import { exactDuration, exactTime } from "../../format.ts";
-import { useResource } from "../../resource.ts";
+import { exactDuration } from "../../format.ts";
 import { href, hrefWith, param, runPath, setQuery } from "../../router.ts";
-import { can } from "../../site.ts";
 import { readStepEntries } from "./journal-data.ts";
 import { Entry } from "./journal-entry.tsx";
+import { LogLines, useLogLines } from "./log-lines.tsx";
 import { StepActions } from "./step-actions.tsx";
 import { executionsOf, lengthOf, type Execution } from "./step-row.ts";
 import { ErrorBox } from "./thrown-error.tsx";
@@ -45,10 +43,7 @@ function useStepEntries(run: RunDetail, command: string): StepEntries | undefine
 
 export function StepPanel({ run, row }: StepPanelProps): JSX.Element {
   const entries = useStepEntries(run, row.command);
-  const logs = useResource<{ readonly items: readonly LogLineBody[]; readonly covers: string }>(
-    can("reader") ? at`/v1/runs/${run.id}/logs` : undefined,
-    { query: { command: row.command }, when: ({ kind, data }) => kind === "run" && data["id"] === run.id, every: 1000 },
-  );
+  const logs = useLogLines(run, row.command);
   const tab = param("tab");
   const lines = logs.data?.items ?? [];
   return (
@@ -92,7 +87,7 @@ export function StepPanel({ run, row }: StepPanelProps): JSX.Element {
           )}
         </section>
       ) : tab === "logs" ? (
-        <Logs lines={lines} covers={logs.data?.covers} />
+        <LogLines lines={lines} covers={logs.data?.covers} />
       ) : (
         <Overview run={run} row={row} entries={entries?.entries ?? []} lines={lines} />
       )}
@@ -206,7 +201,7 @@ function Overview({ row, entries, lines }: OverviewProps): JSX.Element {
           <dd>{row.kind}</dd>
         </dl>
       </section>
-      {lines.length > 0 && <Logs lines={lines.slice(-8)} covers={undefined} title="Logs" />}
+      {lines.length > 0 && <LogLines lines={lines.slice(0, 8)} covers={undefined} title="Logs" />}
     </>
   );
 }
@@ -258,36 +253,6 @@ function Attempts({ executions }: { readonly executions: readonly Execution[] })
           </tbody>
         </table>
       </div>
-    </section>
-  );
-}
-
-function Logs(props: {
-  readonly lines: readonly LogLineBody[];
-  readonly covers: string | undefined;
-  readonly title?: string;
-}): JSX.Element {
-  if (!can("reader")) {
-    return (
-      <section>
-        <Hidden />
-      </section>
-    );
-  }
-  return (
-    <section>
-      {props.title !== undefined && <h3>{props.title}</h3>}
-      {props.lines.length === 0 && <p class="muted">No line.</p>}
-      <ul class="logs">
-        {props.lines.map((line, index) => (
-          <li key={index}>
-            <span class="muted">{exactTime(line.at)}</span>
-            <span class={line.level === "warn" ? "w" : line.level === "error" ? "e" : ""}>{line.level}</span>
-            <span>{line.message}</span>
-          </li>
-        ))}
-      </ul>
-      {props.covers !== undefined && <p class="muted">{props.covers}</p>}
     </section>
   );
 }

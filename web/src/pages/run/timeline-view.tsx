@@ -410,6 +410,9 @@ function HeldBy({ timeline, scale }: { readonly timeline: Timeline; readonly sca
   );
 }
 
+/** A flag takes almost half of the width of a phone: from here on it points to the left. */
+const PHONE_HALF = 0.52;
+
 function Flags({ timeline, scale }: { readonly timeline: Timeline; readonly scale: TimeScale }): JSX.Element {
   const { takeovers } = timeline;
   const last = takeovers.at(-1)!;
@@ -425,14 +428,14 @@ function Flags({ timeline, scale }: { readonly timeline: Timeline; readonly scal
       </div>
       <div class="gb">
         <span
-          class={`flag lostf ${isNarrow && lostAt > 0.2 ? "left" : ""}`}
-          style={isNarrow && lostAt > 0.2 ? { right: percentOf(1 - lostAt) } : { left: percentOf(lostAt) }}
+          class={`flag lostf ${isNarrow && lostAt > 0.2 ? "left" : ""} ${lostAt > PHONE_HALF ? "left-s" : ""}`}
+          style={{ "--at": percentOf(lostAt) }}
         >
           worker {last.from ?? ""} lost
         </span>
         <span
-          class={`flag mv ${isRight ? "left" : ""} ${isNarrow && (lostAt <= 0.2 || isRight) ? "below" : ""}`}
-          style={isRight ? { right: percentOf(1 - takenAt) } : { left: percentOf(takenAt) }}
+          class={`flag mv ${isRight ? "left" : ""} ${takenAt > PHONE_HALF ? "left-s" : ""} ${isNarrow && (lostAt <= 0.2 || isRight) ? "below" : ""}`}
+          style={{ "--at": percentOf(takenAt) }}
         >
           {last.to} took over
         </span>

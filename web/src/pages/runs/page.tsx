@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { DefinitionBody, DefinitionStats, RunCounts } from "../../../../src/contract/definition.ts";
 import type { WorkerBody } from "../../../../src/contract/queue.ts";
-import { Button, Chip, copyText } from "../../components/controls.tsx";
+import { Button, Chip, copyText, NowLine } from "../../components/controls.tsx";
 import { KeyRow } from "../../components/key-help.tsx";
 import { StatusGlyph } from "../../components/status.tsx";
 import { count, plural } from "../../format.ts";
@@ -20,6 +20,7 @@ import { DefinitionsTable } from "./definitions-table.tsx";
 import { NoRuns } from "./empty.tsx";
 import { FilterDialog } from "./filter-dialog.tsx";
 import { FACETS, isCounted, isNarrowed, listCommand, readFilter, type Facet, type Filter } from "./filter.ts";
+import { firstLineOf } from "./first-line.ts";
 import { createRunList, MOST_ROWS, type Row, type RunList } from "./run-list.ts";
 import { RunRow } from "./run-row.tsx";
 import { StartDialog } from "./start-form.tsx";
@@ -81,9 +82,14 @@ export default function RunsPage(): JSX.Element {
   const total =
     counts.data === undefined ? undefined : Object.values(counts.data.counts).reduce((sum, one) => sum + one, 0);
   const isEmpty = total === 0 && !isNarrowed(filter) && list.rows.value.length === 0;
-  const workers = useResource<{ readonly items: readonly WorkerBody[] }>(isEmpty ? "/v1/workers" : undefined, {
+  const workers = useResource<{ readonly items: readonly WorkerBody[] }>("/v1/workers", {
     when: ({ kind }) => kind === "worker",
+    every: 2000,
   });
+  const first =
+    counts.data === undefined
+      ? undefined
+      : firstLineOf(counts.data, workers.data?.items.filter(({ alive }) => alive).length);
   const isStarting = param("start") !== "";
   const start = (): void => setQuery({ start: filter.definition || "1" }, { push: true });
   useKeys("Runs", [{ keys: "n", label: "Start a run", run: start, when: () => can("operator") }]);
@@ -102,6 +108,15 @@ export default function RunsPage(): JSX.Element {
         <NoRuns definitions={definitions.data?.items ?? []} workers={workers.data?.items ?? []} />
       ) : (
         <>
+          {first !== undefined && (
+            <NowLine
+              status={first.status}
+              lead={first.lead}
+              {...(first.command !== undefined && { command: first.command })}
+            >
+              {first.text}
+            </NowLine>
+          )}
           {(stats.data?.items.length ?? 0) > 0 && <DefinitionsTable items={stats.data!.items} />}
           <RunsCard
             list={list}

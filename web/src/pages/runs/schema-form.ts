@@ -13,6 +13,7 @@ export interface Schema {
   readonly examples?: readonly unknown[];
   readonly items?: Schema;
   readonly minimum?: number;
+  readonly maximum?: number;
   readonly format?: string;
 }
 
@@ -57,7 +58,8 @@ export function exampleOf(schema: Schema | undefined, depth = 0): unknown {
   if (schema.enum?.[0] !== undefined) return schema.enum[0];
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (type === "string") return "";
-  if (type === "number" || type === "integer") return schema.minimum ?? 0;
+  if (type === "number" || type === "integer")
+    return Math.min(Math.max(schema.minimum ?? 0, 0), schema.maximum ?? Infinity);
   if (type === "boolean") return false;
   if (type === "array") return [];
   if (type === "null") return null;
