@@ -69,22 +69,24 @@ function forkOfEntry(first: Entry | undefined): RunDetail["forkOf"] {
   return byCommand && { run: byCommand.run, at: byCommand.at };
 }
 
-/** The promises that the store lists, each with what its entry shows. One whose answer the run has not read yet is settled. */
+/**
+ * The promises that the store lists, each with what its entry shows. One whose answer the run has not read yet is settled. The inbox is read
+ * first: an answer that the run takes in between is then seen in the inbox, or its promise is no longer listed.
+ */
 async function readOpenPromises(
   { store }: ServerHost,
   { run, id, definition, read }: RunRecord,
   view: View,
 ): Promise<readonly OpenPromiseBody[]> {
   const open: OpenPromiseBody[] = [];
+  const unread = await store.readInbox(run, read);
   const work = await store.readRunWork(run);
   for (const { command, at, budget } of work?.budgetRequests ?? []) {
     const promise = { run, runId: id, definition, command, at, budget, name: "", key: undefined, seq: 0, data: "" };
     open.push(openBody(promise, view));
   }
-  const listed = work?.promises ?? [];
-  const unread = listed.length === 0 ? [] : await store.readInbox(run, read);
   const answered = new Set(unread.filter(({ type }) => ANSWERS.has(type)).map(({ target }) => target));
-  for (const { name, key, seq, at, command } of listed) {
+  for (const { name, key, seq, at, command } of work?.promises ?? []) {
     if (answered.has(promiseIdOf({}, name, key, "promise"))) continue;
     const [entry] = await store.readJournal(run, seq - 1, 1);
     const { show, timeout } = entry?.type === "PromiseCreated" ? decodeData(entry.type, entry.data) : {};
