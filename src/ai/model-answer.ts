@@ -85,7 +85,11 @@ export function tokensOf(usage: Usage | undefined): TokenCounts {
   const { total: input = inputTokens, cacheRead } = (inputTokens ?? {}) as { total?: unknown; cacheRead?: unknown };
   const { total: output = outputTokens } = (outputTokens ?? {}) as { total?: unknown };
   const count = (tokens: unknown): number => (typeof tokens === "number" && tokens > 0 ? Math.ceil(tokens) : 0);
-  return { input: count(input), cached: count(cacheRead), output: count(output) };
+  return {
+    ...{ input: count(input), cached: count(cacheRead), output: count(output) },
+    // No request is without a token, but some providers report 0 for what they do not count.
+    isReported: count(input) > 0 && typeof output === "number",
+  };
 }
 
 /** The usage that the last part of a stream reports. */

@@ -9,6 +9,7 @@ import { encode, type Duration, type RetryPolicy } from "../base/index.ts";
 import { emit, isObserved, STEP_TRACE, type Cost, type SpanAttributes, type StepTrace } from "../kernel/index.ts";
 import type { DurableContext, OperationContext } from "../workflow/index.ts";
 import {
+  billedCost,
   callCost,
   costOfTokens,
   DEFAULT_OUTPUT_TOKENS,
@@ -82,7 +83,7 @@ export async function callModel<T>(calls: ModelCalls, made: ModelCall<T>): Promi
     }
   };
   const reserve = (): Cost => reservation(Buffer.byteLength(encode(request)), maxOutputTokens, price);
-  const cost = callCost(reserve, costOf, price);
+  const cost = callCost(reserve, (answer: T) => billedCost(made.tokensOf(answer), price), price);
   const live = calls.isLive ? { live: true } : {};
   const policy = { retry, timeout: calls.timeout ?? made.timeout, cost, ...live, [STEP_TRACE]: traceOf(made) };
   // The types of answers have members that may be undefined; what is stored has none of them.

@@ -2,6 +2,7 @@
 //
 // model-cost.C1. The reservation is an upper bound: a token of the input is at least one byte of the request, and the answer is
 //   limited to `maxOutputTokens`.
+// model-cost.C2. An answer that does not report its tokens costs what it reserved: its provider may bill it all the same.
 
 import { RepriseError } from "../base/index.ts";
 import type { CallCost, Cost } from "../kernel/index.ts";
@@ -20,6 +21,8 @@ export interface TokenCounts {
   readonly input: number;
   readonly cached: number;
   readonly output: number;
+  /** model-cost.C2. False: the provider did not say how many, and the counts are 0 where it did not. */
+  readonly isReported: boolean;
 }
 
 /** The limit of an answer whose request has none, where answers have prices. */
@@ -51,7 +54,16 @@ export function costOfTokens({ input, cached, output }: TokenCounts, price: Mode
 /** model-cost.C1 */
 export function reservation(requestBytes: number, maxOutputTokens: number, price: ModelPrice | undefined): Cost {
   const dearest = price && { ...price, input: Math.max(price.input, price.cachedInput ?? 0) };
-  return costOfTokens({ input: requestBytes, cached: 0, output: maxOutputTokens }, dearest);
+  return costOfTokens({ input: requestBytes, cached: 0, output: maxOutputTokens, isReported: true }, dearest);
+}
+
+/** model-cost.C2. The worker counts the reservation of an answer whose cost cannot be computed as lost. */
+export function billedCost(tokens: TokenCounts, price: ModelPrice | undefined): Cost {
+  if (tokens.isReported) return costOfTokens(tokens, price);
+  throw new RepriseError(
+    "USAGE",
+    "The answer does not report how many tokens it took. Let the provider report them, such as with `includeUsage: true` of createOpenAICompatible.",
+  );
 }
 
 /** Without a price the call is refused where a budget has a cap in dollars. */

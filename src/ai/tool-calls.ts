@@ -54,6 +54,18 @@ export function checkToolHow(calls: ToolCalls, name: string, how: ToolHow, hasFu
   checkOptionNames(how, ["approve", "as", "cost", "retry", "timeout"], `Tool ${name}`);
   if (as !== "run" && as !== "inline" && !isTask(as))
     throw new RepriseError("BAD_OPTIONS", `Tool ${name}: expected \`as\` to be "run", "inline" or a task.`);
+  if (isTask(as) && how.cost !== undefined)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `Tool ${name}: \`cost\` counts calls that are steps of the run, and this tool is a task. Give the task ${as.name} a \`cost\`: task("${as.name}", { cost: { reserve, actual } }, …).`,
+    );
+  const unused =
+    as === "inline" ? (["cost", "retry", "timeout"] as const).find((one) => how[one] !== undefined) : undefined;
+  if (unused !== undefined)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `Tool ${name}: \`${unused}\` has no effect, because the function of the tool is workflow code. Set it for the steps of an inline tool: ctx.run(name, call, { ${unused} }).`,
+    );
   if (!hasFunction && !isTask(as) && (approve !== false || how.as !== undefined))
     throw new RepriseError("BAD_OPTIONS", `Tool ${name} has no \`execute\`. Add it, or name a task with \`as\`.`);
   if (approve !== false && calls.approve === undefined)

@@ -3,7 +3,7 @@
 import { APICallError, generateText, stepCountIs, tool } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { expect, test } from "vitest";
-import { workflow, type BudgetOptions } from "reprise";
+import { task, workflow, type BudgetOptions } from "reprise";
 import { durable, type ModelPrice } from "reprise/ai";
 import { createTestEngine } from "reprise/testing";
 import { z } from "zod";
@@ -75,6 +75,50 @@ test("a refused request costs nothing, and one that may have been answered costs
   expect(budget).toMatchObject({ spent: { calls: 1 }, lost: { calls: 1 } });
   // At least the bytes of the prompt, and 50 tokens of output.
   expect(budget?.lost.usd ?? 0).toBeGreaterThan((50 * 10_000) / 1e6);
+});
+
+const unreported = { inputTokens: { total: undefined }, outputTokens: { total: undefined } };
+const noTokens = { inputTokens: { total: 0 }, outputTokens: { total: 0 } };
+const half = { inputTokens: { total: 9 }, outputTokens: { total: undefined } };
+
+test.each([unreported, noTokens, half])(
+  "an answer that does not report its tokens costs its reservation, so that the budget holds (%#)",
+  async (usage) => {
+    let made = 0;
+    const model = new MockLanguageModelV4({
+      modelId: "small",
+      doGenerate: async () => {
+        made += 1;
+        return { ...resultOf([{ text: "yes" }]), usage: usage as never };
+      },
+    });
+    const warnings: string[] = [];
+    const logger = { info: () => {}, error: () => {}, warn: (message: string) => void warnings.push(message) };
+    const ask = askOf(model, { small: PRICE }, { usd: 2, onReached: "fail" });
+    await using engine = await createTestEngine({ definitions: [ask], logger });
+    const run = await engine.start(ask, 100);
+    expect(await rejection(run.result())).toMatchObject({ cause: { code: "BUDGET_REACHED" } });
+    // A reservation has 50 tokens of output at least.
+    expect(made).toBeLessThanOrEqual(2 / ((50 * PRICE.output) / 1e6));
+    expect((await run.budget())?.lost).toMatchObject({ calls: made });
+    expect(warnings[0]).toContain("does not report how many tokens");
+  },
+);
+
+test("a cost of a tool that is a task, or workflow code, is refused, because no call would be counted", async () => {
+  const search = tool({ inputSchema: z.object({}), execute: async () => "result" });
+  const searchTask = task("search", async () => "result");
+  const cost = { usd: 0.25 };
+  for (const [how, message] of [
+    [{ as: searchTask, cost }, /Give the task search a `cost`/],
+    [{ as: "inline", cost }, /steps of an inline tool/],
+    [{ as: "inline", timeout: "1 s" }, /steps of an inline tool/],
+  ] as const) {
+    const find = workflow("find", async (ctx) => void durable(ctx).tools({ search }, { search: how }));
+    await using engine = await createTestEngine({ definitions: [find, searchTask] });
+    const { cause } = await rejection((await engine.start(find)).result());
+    expect(cause).toMatchObject({ code: "BAD_OPTIONS", message: expect.stringMatching(message) as string });
+  }
 });
 
 test("calls of tools cost what their options say", async () => {

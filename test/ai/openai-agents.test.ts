@@ -276,6 +276,39 @@ test("an agent calls a server over HTTP; the engine repeats what the server refu
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
+test.each([false, true])(
+  "an answer that does not report its tokens costs its reservation (streamed: %s)",
+  async (isStreamed) => {
+    class Silent extends RoundModel {
+      override async getResponse(request: ModelRequest) {
+        return { ...(await super.getResponse(request)), usage: new Usage() };
+      }
+      override async *getStreamedResponse(request: ModelRequest): AsyncIterable<StreamEvent> {
+        for await (const event of super.getStreamedResponse(request)) {
+          const usage = { requests: 1, inputTokens: 0, outputTokens: 0, totalTokens: 0 };
+          yield event.type === "response_done" ? { ...event, response: { ...event.response, usage } } : event;
+        }
+      }
+    }
+    const ask = workflow("ask", { ports: { words: tokens() }, budget: { usd: 1 } }, async (ctx) => {
+      const stream = isStreamed ? { stream: "words" as const } : {};
+      const ai = durable(ctx, {
+        ...stream,
+        models: { m: new Silent(["yes"]) },
+        prices: { m: { input: 1, output: 10 } },
+      });
+      return (await ai.run(new Agent({ name: "a", instructions: "", model: "m" }), "p")).finalOutput;
+    });
+    await using engine = await createTestEngine({ definitions: [ask] });
+    const run = await engine.start(ask);
+    expect(await run.result()).toBe("yes");
+    const { spent, lost } = (await run.budget())!;
+    expect([spent.usd, lost.calls]).toEqual([0, 1]);
+    // 4,096 tokens of output.
+    expect(lost.usd).toBeGreaterThan(0.04);
+  },
+);
+
 test("wrong options are refused when they are given, and a tool without a port for its approval when it asks", async () => {
   const model = new RoundModel([[{ name: "weather", id: "1", input: { city: "x" } }], "done"]);
   const wrong = workflow("wrong", async (ctx) => {

@@ -149,5 +149,7 @@ interface AnyUsage {
 function tokensOf(usage: AnyUsage | undefined): TokenCounts {
   const details = [usage?.inputTokensDetails].flat() as readonly (Readonly<Record<string, number>> | undefined)[];
   const cached = details.reduce((sum, one) => sum + (one?.["cached_tokens"] ?? 0), 0);
-  return { input: usage?.inputTokens ?? 0, cached, output: usage?.outputTokens ?? 0 };
+  const { inputTokens: input = 0, outputTokens: output = 0 } = usage ?? {};
+  // The SDK counts 0 for what a provider does not report, and no request is without a token.
+  return { input, cached, output, isReported: input > 0 };
 }
