@@ -3,6 +3,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { promise, task, workflow } from "reprise";
 import { diamond, pipeline, wide } from "./flow-definitions.ts";
+import { growthDefinitions } from "./growth-definitions.ts";
 import { chain, remembering, spreading } from "./graph-definitions.ts";
 
 interface Length {
@@ -71,4 +72,5 @@ export const definitions = [
   ...[steps, inputSteps, tasks, fanout, history, payloads, work],
   ...[chain, spreading, remembering],
   ...[pipeline, diamond, wide],
+  ...growthDefinitions,
 ] as const;

@@ -1,4 +1,4 @@
-// npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>] [--workers n] [--apart] [--federated noted|sequenced] [--wait 3ms] [--variant v] [--scale 0.01]
+// npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>,…] [--only curve] [--workers n] [--apart] [--federated noted|sequenced] [--wait 3ms] [--variant v] [--scale 0.01]
 //
 // Every measurement has its own process, so that memory and compiled code of one do not affect the next.
 // A single measurement runs in this process, so that `node --cpu-prof` can profile it.
@@ -13,6 +13,7 @@ import { fanoutWorkload } from "./fanout.ts";
 import { fedWorkload } from "./fed.ts";
 import { flowWorkload } from "./flow.ts";
 import { graphWorkload } from "./graph.ts";
+import { growthWorkload } from "./growth.ts";
 import { historyWorkload } from "./history.ts";
 import { httpWorkload } from "./http.ts";
 import { idleWorkload } from "./idle.ts";
@@ -50,7 +51,10 @@ const WORKLOADS: readonly Workload[] = [
   fedWorkload,
   httpWorkload,
   agentWorkload,
+  growthWorkload,
 ];
+/** `all` does not include these: they take many minutes. */
+const ON_REQUEST: readonly Workload[] = [growthWorkload];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -64,6 +68,7 @@ const { values, positionals } = parseArgs({
     telemetry: { type: "string", default: "off" },
     wait: { type: "string" },
     variant: { type: "string" },
+    only: { type: "string" },
     scale: { type: "string", default: "1" },
   },
 });
@@ -76,35 +81,46 @@ const { federated } = values;
 if (!isFederated(federated)) fail(`--federated: expected noted or sequenced, got ${federated}.`);
 if (!chooseTelemetry(values.telemetry)) fail(`--telemetry: expected off, api or sdk, got ${values.telemetry}.`);
 if (!(scale > 0)) fail(`--scale: expected a number above 0, got ${values.scale}.`);
-if (!isDatabase(values.store)) fail(`--store: expected sqlite, postgres, mysql or the address of an empty database.`);
+// The address of a server may contain commas as well.
+const stores = values.store.split(/,(?=sqlite|postgres|mysql)/);
+if (!stores.every(isDatabase))
+  fail(`--store: expected sqlite, postgres, mysql or the address of an empty database, or several of these.`);
 if (values.wait !== undefined && !/^\d+(?:ms)?$/.test(values.wait))
   fail(`--wait: expected e.g. 3ms, got ${values.wait}.`);
 if (name !== "all" && !WORKLOADS.some((workload) => workload.name === name))
   fail(`Expected all or one of ${WORKLOADS.map((workload) => workload.name).join(", ")}; got ${name}.`);
 
-const planned = WORKLOADS.filter((workload) => name === "all" || workload.name === name).flatMap((workload) =>
-  variantsOf(workload).map((variant) => ({ workload, variant })),
+const chosen = WORKLOADS.filter((each) => (name === "all" ? !ON_REQUEST.includes(each) : each.name === name));
+const planned = chosen.flatMap((workload) =>
+  variantsOf(workload).flatMap((variant) => stores.map((store) => ({ workload, variant, store }))),
 );
+if (planned.length === 0)
+  fail(
+    `--only: expected the first word of a variant of ${name}: ${chosen[0]!.variants.join(", ")}; got ${values.only}.`,
+  );
 const lines: BenchResult[] = [];
-for (const { workload, variant } of planned) {
+for (const [index, { workload, variant, store }] of planned.entries()) {
   const alone = planned.length === 1 && repeat === 1;
+  if (!alone) console.error(`${index + 1}/${planned.length} ${workload.name} ${variant} on ${store.split(":")[0]}`);
   const line = alone
-    ? await measure(workload, { variant, scale }, values.store, workers, values.apart, federated)
-    : await measureApart(workload, variant);
+    ? await measure(workload, { variant, scale }, store, workers, values.apart, federated)
+    : await measureApart(workload, variant, store);
   if (values.json) console.log(JSON.stringify(line));
   lines.push(line);
 }
 if (!values.json) console.log(tableOf(lines));
 
 function variantsOf(workload: Workload): readonly string[] {
-  const chosen = values.variant ?? (workload.variants[0] === "0ms" ? values.wait : undefined);
-  if (chosen !== undefined) return [chosen];
+  const given = values.variant ?? (workload.variants[0] === "0ms" ? values.wait : undefined);
+  if (given !== undefined) return [given];
+  const { only } = values;
+  if (only !== undefined) return workload.variants.filter((variant) => variant.split(" ")[0] === only);
   // Functions that wait show the cost of a flush at the wrong moment.
   return name === "all" && workload.name === "steps" ? [...workload.variants, "3ms"] : workload.variants;
 }
 
 /** The median measurement, with the range of the others. */
-async function measureApart(workload: Workload, variant: string): Promise<BenchResult> {
+async function measureApart(workload: Workload, variant: string, store: string): Promise<BenchResult> {
   const measured: BenchResult[] = [];
   for (let round = 0; round < repeat; round += 1) {
     const { stdout } = await promisify(execFile)(process.execPath, [
@@ -113,7 +129,7 @@ async function measureApart(workload: Workload, variant: string): Promise<BenchR
       workload.name,
       ...[
         "--store",
-        values.store,
+        store,
         "--variant",
         variant,
         "--workers",

@@ -52,7 +52,8 @@ export async function measure(
 
   const { runs, steps, elapsedMs, latenciesMs, extra = {}, skipped } = measured;
   const perSecond = workload.hasNoRate ? undefined : (steps / elapsedMs) * 1_000;
-  const raw = workload.hasNoRate ? undefined : await measureRawLimits(rig, before, steps, workload);
+  const hasRawLimit = !workload.hasNoRate && !workload.hasNoRawLimit;
+  const raw = !hasRawLimit ? undefined : await measureRawLimits(rig, before, steps, workload);
   return {
     workload: workload.name,
     variant: plan.variant,
@@ -65,7 +66,8 @@ export async function measure(
     p99Ms: round(percentile(latenciesMs, 0.99)),
     rawPerSecond: round(raw?.batched),
     ratio: round(raw && perSecond && perSecond / raw.batched),
-    bytesPerStep: round((after.bytes - before.bytes) / steps),
+    // Without a raw limit, the rows include those of preparations.
+    bytesPerStep: workload.hasNoRawLimit ? null : round((after.bytes - before.bytes) / steps),
     rssMb: round(peakRssMb),
     fsyncMs: round(fsyncMs),
     cpuUsPerStep: round(((cpuMs - usageBefore.cpuMs) / steps) * 1_000),

@@ -5,6 +5,7 @@ import type { BenchResult } from "./measure.ts";
 const COLUMNS = [
   "workload",
   "variant",
+  "store",
   "workers",
   "perSecond",
   "p50Ms",
@@ -16,15 +17,17 @@ const COLUMNS = [
   "fsyncMs",
   "cpuUsPerStep",
 ];
-const IN_COLUMNS = new Set([...COLUMNS, "store", "runs", "steps", "elapsedMs"]);
+const IN_COLUMNS = new Set([...COLUMNS, "runs", "steps", "elapsedMs"]);
 
 export function tableOf(lines: readonly BenchResult[]): string {
-  const rows = [[...COLUMNS, "also"], ...lines.map((line) => [...COLUMNS.map((name) => cell(line[name])), also(line)])];
+  // Not every workload has every figure.
+  const columns = COLUMNS.filter((name) => lines.some((line) => (line[name] ?? null) !== null));
+  const rows = [[...columns, "also"], ...lines.map((line) => [...columns.map((name) => cell(line[name])), also(line)])];
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const pad = (text: string, column: number): string => {
     // Names are left-aligned, numbers right-aligned; the last column is not padded.
-    if (column === COLUMNS.length) return text;
-    return column < 2 ? text.padEnd(widths[column]!) : text.padStart(widths[column]!);
+    if (column === columns.length) return text;
+    return column < 3 ? text.padEnd(widths[column]!) : text.padStart(widths[column]!);
   };
   return rows.map((row) => row.map(pad).join("  ").trimEnd()).join("\n");
 }

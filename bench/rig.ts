@@ -38,7 +38,7 @@ export class Rig implements AsyncDisposable {
   /** The CPU time of worker processes that a restart replaced. */
   #pastCpuMs = 0;
 
-  readonly #isApart: boolean;
+  #isApart: boolean;
   readonly #federated: Federated | undefined;
   #stopLogging: (() => Promise<void>) | undefined;
 
@@ -91,10 +91,11 @@ export class Rig implements AsyncDisposable {
     this.#engine = undefined;
   }
 
-  /** Restarts the engine and the workers. */
-  async restart(): Promise<void> {
-    this.#pastCpuMs = (await this.usage()).cpuMs - usageOfThisProcess().cpuMs;
+  /** Restarts the engine and the workers, and moves a single worker into its own process or back if `isApart` is given. */
+  async restart({ isApart = this.#isApart }: { readonly isApart?: boolean } = {}): Promise<void> {
+    this.#pastCpuMs = (await this.usage()).cpuMs - usageOfThisProcess().cpuMs - this.database.usage().cpuMs;
     await this.#stop();
+    this.#isApart = isApart;
     await this.#start();
   }
 

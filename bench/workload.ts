@@ -30,6 +30,8 @@ export interface Workload {
   readonly isSequential?: true;
   /** It has no rate and no raw limit. */
   readonly hasNoRate?: true;
+  /** It has a rate, but no raw limit: its rows are too many, and some belong to preparations. */
+  readonly hasNoRawLimit?: true;
   /** It uses the store directly: no worker may run. */
   readonly withoutWorker?: true;
   run(rig: Rig, plan: Plan): Promise<Measured>;

@@ -82,6 +82,32 @@ test(
   },
 );
 
+const POINTS: readonly (readonly [curve: string, points: number, extra: readonly string[]])[] = [
+  ["tasks", 4, ["p50Ms"]],
+  ["limited", 4, ["p50Ms", "waiting"]],
+  ["queued", 1, ["rssMb", "endRssMb"]],
+  ["apart", 1, ["p50Ms", "p99Ms", "hereP50Ms"]],
+  ["graph", 1, ["stepCpuUs", "ofStep"]],
+  ["block", 2, ["blockMs", "blockCpuMs"]],
+];
+
+test.each(POINTS)(
+  "growth --only %s prints every point of the curve",
+  { timeout: 180_000 },
+  async (curve, points, extra) => {
+    const lines = await bench("growth", "--only", curve);
+    expect(lines).toHaveLength(points);
+    for (const line of lines) {
+      expect(line["variant"]).toMatch(new RegExp(`^${curve} `));
+      for (const name of ["perSecond", "cpuUsPerStep", ...extra]) expect(line[name], name).toBeGreaterThan(0);
+    }
+  },
+);
+
+test("a curve that growth does not have is refused with the list of its points", async () => {
+  await expect(bench("growth", "--only", "taskss")).rejects.toThrow(/tasks 200, tasks 1000/);
+});
+
 for (const kind of ["postgres", "mysql"] as const)
   describeOn(kind, `on a server of its own, ${kind}`, () => {
     test("steps prints a line with every number, and is compared with the same server", async () => {
