@@ -3,7 +3,8 @@
 import { expect, test } from "vitest";
 import { preview } from "../../web/src/graph/preview.ts";
 import { diffState, diffValues } from "../../web/src/graph/state-diff.ts";
-import { EMPTY_STREAM, passagesOf, rateOf, withFrames } from "../../web/src/stream/stream-model.ts";
+import { amount } from "../../web/src/format.ts";
+import { EMPTY_STREAM, passagesOf, rateOf, usageOf, withFrames } from "../../web/src/stream/stream-model.ts";
 
 test("a preview reads like code and is bounded in length, depth and time", () => {
   expect(preview({ order: "57802", cents: 7200, to: null, list: [1, { a: true }], "a b": [] })).toBe(
@@ -82,11 +83,59 @@ test("values that are no text are listed one by one", () => {
     { offset: 3, value: "text" },
   ]);
   const passages = passagesOf(model.chunks);
-  expect(passages.map(({ isText, values }) => [isText, values.length])).toEqual([
-    [false, 2],
-    [true, 0],
+  expect(passages.map(({ kind, values }) => [kind, values.length])).toEqual([
+    ["value", 2],
+    ["text", 0],
   ]);
   expect(passages[0]!.values[1]!.text).toBe("{ done: 2 }");
+});
+
+test("token frames of a model read as its text, with what each call cost and why an execution failed", () => {
+  const frame = (offset: number, execution: number, value: object) => ({
+    offset,
+    step: "Operation(0)",
+    execution,
+    value: { call: "c1", execution, ...value },
+  });
+  const failed = withFrames(EMPTY_STREAM, [
+    frame(1, 1, { part: "begin", model: "fast" }),
+    frame(2, 1, { part: "text", delta: "I am" }),
+    frame(3, 1, { part: "failed", error: "connection reset", again: true }),
+  ]);
+  expect(failed.calls).toEqual([{ step: "Operation(0)", execution: 1, model: "fast", error: "connection reset" }]);
+  const model = withFrames(failed, [
+    frame(4, 2, { part: "begin", model: "fast" }),
+    frame(5, 2, { part: "reasoning", delta: "they are angry" }),
+    frame(6, 2, { part: "text", delta: "I am " }),
+    frame(7, 2, { part: "text", delta: "sorry." }),
+    frame(8, 2, { part: "tool-input", delta: '{"order":1}' }),
+    frame(9, 2, { part: "end", finish: "stop", usage: { tokens: 316, calls: 1, usd: 0.0002855 } }),
+    { offset: 10, step: "Operation(1)", value: { part: "text", delta: "no token frame" } },
+  ]);
+  expect(passagesOf(model.chunks).map(({ kind, text }) => [kind, text])).toEqual([
+    ["reasoning", "they are angry"],
+    ["text", "I am sorry."],
+    ["tool-input", '{"order":1}'],
+    ["value", ""],
+  ]);
+  expect(model.discarded).toEqual([
+    { step: "Operation(0)", execution: 1, chunks: 1, repeatedBy: 2, error: "connection reset" },
+  ]);
+  expect(usageOf(model.calls)).toEqual({ tokens: 316, usd: 0.0002855 });
+  expect(usageOf(failed.calls)).toBeUndefined();
+});
+
+test("an amount has two significant digits, and cents", () => {
+  expect([0, 2, 2.5, 0.97, 0.05, 0.0002855, 1234.567].map((usd) => amount("usd", usd))).toEqual([
+    "$0",
+    "$2",
+    "$2.50",
+    "$0.97",
+    "$0.05",
+    "$0.00029",
+    "$1,234.57",
+  ]);
+  expect([amount("tokens", 3907), amount("calls", 1)]).toEqual(["3,907 tokens", "1 call"]);
 });
 
 test("the rate counts recent arrivals only", () => {

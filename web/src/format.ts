@@ -83,6 +83,14 @@ export function percent(part: number, whole: number): string {
   return value < 10 ? `${Number(value.toFixed(1))}%` : `${Math.round(value)}%`;
 }
 
+/** Of a cost: $2, $0.97, $0.00029, 3,907 tokens. Dollars have two significant digits, and cents. */
+export function amount(unit: "usd" | "tokens" | "calls", value: number): string {
+  if (unit !== "usd") return plural(value, unit.slice(0, -1));
+  const most = value <= 0 || value >= 0.1 ? 2 : Math.min(10, Math.ceil(-Math.log10(value)) + 1);
+  const least = value >= 0.1 && !Number.isInteger(value) ? 2 : 0;
+  return `$${value.toLocaleString("en-US", { minimumFractionDigits: least, maximumFractionDigits: most })}`;
+}
+
 export function capital(text: string): string {
   return text === "" ? text : text[0]!.toUpperCase() + text.slice(1);
 }

@@ -8,11 +8,20 @@ import { command } from "../cli.ts";
 import { localNow } from "../clock.ts";
 import { announcement, Button, Command } from "../components/controls.tsx";
 import { Icon } from "../components/icon.tsx";
-import { count, plural } from "../format.ts";
+import { amount, count, plural } from "../format.ts";
 import { param, setQuery } from "../router.ts";
 import { can } from "../site.ts";
 import { followStream, type StreamState } from "./follow-stream.ts";
-import { EMPTY_STREAM, passagesOf, rateOf, withFrames, type StreamModel } from "./stream-model.ts";
+import {
+  EMPTY_STREAM,
+  passagesOf,
+  rateOf,
+  usageOf,
+  withFrames,
+  type ModelCall,
+  type Passage,
+  type StreamModel,
+} from "./stream-model.ts";
 import "./stream.css";
 
 export function StreamPanel({ run }: { readonly run: RunDetail }): JSX.Element | null {
@@ -44,20 +53,17 @@ function OneStream({ run, name, names }: OneProps): JSX.Element {
     detail: "",
   });
   const arrivals = useRef<number[]>([]);
-  const firstAt = useRef(0);
   const readUpTo = useRef(0);
   const text = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   useEffect(() => {
     const aborter = new AbortController();
-    const opened = Date.now();
     void followStream({
       run,
       name,
       signal: aborter.signal,
       onFrames: (frames) => {
         const at = Date.now();
-        firstAt.current ||= at - opened;
         arrivals.current.push(...frames.map(() => at));
         if (arrivals.current.length > 2000) arrivals.current.splice(0, arrivals.current.length - 2000);
         setModel((before) => withFrames(before, frames));
@@ -83,6 +89,7 @@ function OneStream({ run, name, names }: OneProps): JSX.Element {
   };
   const passages = passagesOf(model.chunks);
   const isLive = state.state === "live";
+  const usage = usageOf(model.calls);
   return (
     <section class="card" aria-label="Stream" id="stream">
       <header>
@@ -107,12 +114,13 @@ function OneStream({ run, name, names }: OneProps): JSX.Element {
           {stateText(state.state, state.detail)}, offset {count(model.offset)}
         </span>
       </header>
-      {model.discarded.slice(-3).map(({ step, execution, chunks, repeatedBy }) => (
+      {model.discarded.slice(-3).map(({ step, execution, chunks, repeatedBy, error }) => (
         <div key={`${step} ${repeatedBy}`} class="note">
           <Icon name="retry" />
           <span class="any">
-            Execution {execution} of <code>{step}</code> ended without a result after {plural(chunks, "chunk")}. Its
-            text was discarded. Execution {repeatedBy} repeats it with the same key.
+            Execution {execution} of <code>{step}</code> ended without a result after {plural(chunks, "chunk")}
+            {error !== undefined && `: ${error}`}. Its text was discarded. Execution {repeatedBy} repeats it with the
+            same key.
           </span>
         </div>
       ))}
@@ -136,17 +144,14 @@ function OneStream({ run, name, names }: OneProps): JSX.Element {
         {passages.map((passage, index) => (
           <div key={passage.first} class="passage">
             {passage.step !== undefined && passage.step !== passages[index - 1]?.step && (
-              <p class="muted step-name any">
-                {passage.step}
-                {passage.execution > 1 && ` · execution ${passage.execution}`}
-              </p>
+              <StepName
+                passage={passage}
+                call={model.calls.find(
+                  ({ step, execution }) => step === passage.step && execution === passage.execution,
+                )}
+              />
             )}
-            {passage.isText ? (
-              <p class="said">
-                {passage.text}
-                {isLive && index === passages.length - 1 && <span class="caret" />}
-              </p>
-            ) : (
+            {passage.kind === "value" ? (
               <ul class="values">
                 {passage.values.slice(-500).map((chunk) => (
                   <li key={chunk.offset}>
@@ -154,6 +159,12 @@ function OneStream({ run, name, names }: OneProps): JSX.Element {
                   </li>
                 ))}
               </ul>
+            ) : (
+              <p class={`said ${passage.kind}`}>
+                {passage.kind !== "text" && <span class="muted">{PARTS[passage.kind]} </span>}
+                {passage.text}
+                {isLive && index === passages.length - 1 && <span class="caret" />}
+              </p>
             )}
           </div>
         ))}
@@ -162,9 +173,15 @@ function OneStream({ run, name, names }: OneProps): JSX.Element {
         <div>
           <b>{count(model.chunks.length + model.dropped)}</b>chunks
         </div>
-        <div>
-          <b>{count(model.chars)}</b>characters
-        </div>
+        {usage === undefined ? (
+          <div>
+            <b>{count(model.chars)}</b>characters
+          </div>
+        ) : (
+          <div>
+            <b>{count(usage.tokens ?? 0)}</b>tokens{usage.usd !== undefined && `, ${amount("usd", usage.usd)}`}
+          </div>
+        )}
         <div>
           <b>{isLive ? `${Math.round(rateOf(arrivals.current, localNow()))} / s` : "—"}</b>rate
         </div>
@@ -180,6 +197,22 @@ function OneStream({ run, name, names }: OneProps): JSX.Element {
       </div>
     </section>
   );
+}
+
+const PARTS: Readonly<Record<string, string>> = { reasoning: "Reasoning:", "tool-input": "Input of a tool:" };
+
+/** `Operation(3) · model fast · 316 tokens · $0.00029`. */
+function StepName({ passage, call }: { readonly passage: Passage; readonly call: ModelCall | undefined }): JSX.Element {
+  const { model, usage, error } = call ?? {};
+  const facts = [
+    passage.step,
+    passage.execution > 1 && `execution ${passage.execution}`,
+    model !== undefined && model !== "" && `model ${model}`,
+    usage?.tokens !== undefined && plural(usage.tokens, "token"),
+    usage?.usd !== undefined && amount("usd", usage.usd),
+    error !== undefined && `failed: ${error}`,
+  ];
+  return <p class="muted step-name any">{facts.filter((fact) => typeof fact === "string").join(" · ")}</p>;
 }
 
 function stateText(state: StreamState, detail: string): string {
