@@ -56,17 +56,17 @@ function watchLoop(): () => Block {
   let [ms, cpuMs] = [0, 0];
   let [lastMs, lastCpuMs] = [performance.now(), threadCpuMs()];
   let isOver = false;
-  const look = (): void => {
+  const sample = (): void => {
     const [nowMs, nowCpuMs] = [performance.now(), threadCpuMs()];
     ms = Math.max(ms, nowMs - lastMs);
     cpuMs = Math.max(cpuMs, nowCpuMs - lastCpuMs);
     [lastMs, lastCpuMs] = [nowMs, nowCpuMs];
-    if (!isOver) setImmediate(look);
+    if (!isOver) setImmediate(sample);
   };
-  setImmediate(look);
+  setImmediate(sample);
   return () => {
     isOver = true;
-    look();
+    sample();
     return { ms, cpuMs };
   };
 }
