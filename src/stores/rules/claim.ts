@@ -179,13 +179,18 @@ export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutco
   takeSuspectItems(rows, limiter, write, claim);
   if (claim.claimed.length > 0) return { items: claim.claimed, ...limiter.heldBack() };
   const names = rows.among("queue_ready", write.names);
-  // When an item cannot be claimed, others may follow it in the index.
-  let hasSkipped: boolean;
+  // When items leave the index without being claimed, others may follow them there.
+  let removed: number;
   do {
-    hasSkipped = false;
-    for (const item of readyItems(rows, names, limiter.findOpenQueues(write.names), limit - claim.claimed.length))
-      if (!claim.take(item, 0, () => !isInQueue(item) || limiter.admit(item))) hasSkipped = true;
-  } while (hasSkipped && !rows.isGuess && claim.claimed.length < limit);
+    removed = claim.cleared + limiter.parked;
+    const queues = limiter.findOpenQueues(write.names);
+    for (const item of readyItems(rows, names, queues, limiter, limit - claim.claimed.length)) {
+      if (claim.claimed.length === limit) break;
+      // Before the item's run is looked up: most items of a limited queue wait.
+      if (!isInQueue(item)) claim.take(item, 0, () => true);
+      else if (limiter.isOpen(item.queue)) claim.take(item, 0, () => limiter.admit(item));
+    }
+  } while (claim.cleared + limiter.parked > removed && !rows.isGuess && claim.claimed.length < limit);
   return { items: claim.claimed, ...limiter.heldBack() };
 }
 
@@ -313,15 +318,17 @@ function readyItems(
   rows: Rows,
   names: readonly string[],
   queues: readonly { readonly queue: string; readonly name: string }[],
+  limiter: QueueLimiter,
   limit: number,
 ): readonly ReadyItem[] {
   const ready: ReadyItem[] = [];
   const span = { limit };
   for (const name of names) ready.push(...rows.select("queue_ready", [name], READY, span));
-  for (const { queue, name } of queues)
-    ready.push(...rows.select("queue_lined", ["task", queue, name], READY_IN_QUEUE, span));
-  ready.sort((a, b) => b.priority - a.priority || a.available_at - b.available_at || a.run - b.run);
-  return ready.slice(0, limit);
+  for (const { queue, name } of queues) {
+    const most = limiter.readLimit(queue, limit);
+    ready.push(...rows.select("queue_lined", ["task", queue, name], READY_IN_QUEUE, { limit: most }));
+  }
+  return ready.sort((a, b) => b.priority - a.priority || a.available_at - b.available_at || a.run - b.run);
 }
 
 /** A worker whose lease was taken over gets no work: no other worker would take that work over. */

@@ -99,11 +99,14 @@ export class QueueLimiter {
 
   /** As `findQueues`, with room for these items. */
   findOpenQueues(wanted: readonly string[]): readonly { readonly queue: string; readonly name: string }[] {
-    return this.findQueues(wanted).filter(({ queue }) => {
-      const hasRoom = this.hasRoom(queue);
-      if (!hasRoom) this.#hasThrottled = true;
-      return hasRoom;
-    });
+    return this.findQueues(wanted).filter(({ queue }) => this.isOpen(queue));
+  }
+
+  /** As `hasRoom`, for a queue with a waiting item. */
+  isOpen(queue: string): boolean {
+    const hasRoom = this.hasRoom(queue);
+    if (!hasRoom) this.#hasThrottled = true;
+    return hasRoom;
   }
 
   hasRoom(queue: string): boolean {
@@ -115,6 +118,19 @@ export class QueueLimiter {
   room(queue: string): number {
     const { slots, allowance } = this.#roomOf(queue);
     return Math.min(slots, allowance);
+  }
+
+  /**
+   * How many waiting items to read for a claim of `limit`: one more than the queue admits, which tells whether others wait. Limits
+   * per key may park any number of them.
+   */
+  readLimit(queue: string, limit: number): number {
+    return this.#roomOf(queue).limits.perKey === undefined ? Math.min(limit, this.room(queue) + 1) : limit;
+  }
+
+  /** How many items were parked. */
+  get parked(): number {
+    return this.#parked;
   }
 
   #roomOf(queue: string): QueueRoom {
@@ -181,10 +197,7 @@ export class QueueLimiter {
 
   /** Admits an item, which the caller then claims at once; or parks the item when its key has no room. */
   admit(item: QueuedItem): boolean {
-    if (!this.hasRoom(item.queue)) {
-      this.#hasThrottled = true;
-      return false;
-    }
+    if (!this.isOpen(item.queue)) return false;
     const keyRoom = this.#keyRoomOf(item);
     if (keyRoom !== undefined && isFull(keyRoom)) {
       this.#park(item, keyRoom.allowance <= 0);
