@@ -14,6 +14,8 @@ export interface ShownText {
 
 /** The first field that is a text and reads like a title, and the first one that reads like a reason. */
 export function shownText(show: Fields): ShownText {
+  const call = toolCall(show);
+  if (call !== undefined) return call;
   const titleField = TITLES.find((field) => isText(show, field));
   const whyField = WHYS.find((field) => field !== titleField && isText(show, field));
   return {
@@ -21,6 +23,14 @@ export function shownText(show: Fields): ShownText {
     ...(whyField !== undefined && { why: show[whyField] as string }),
     rest: Object.entries(show).filter(([field]) => field !== titleField && field !== whyField),
   };
+}
+
+/** What an agent shows about a call of a tool: `{ tool, input }`. */
+function toolCall(show: Fields): ShownText | undefined {
+  const { tool, input } = show;
+  if (Object.keys(show).toSorted().join() !== "input,tool" || typeof tool !== "string") return undefined;
+  const isObject = typeof input === "object" && input !== null && !Array.isArray(input);
+  return { title: `Call the tool ${tool}`, rest: isObject ? Object.entries(input) : [["input", input]] };
 }
 
 function isText(show: Fields, field: string): boolean {

@@ -144,6 +144,22 @@ test("a promise is titled by what the code shows, else by its port", () => {
     title: "approve · ann",
     rest: [1],
   });
+  expect(textOfPromise({ name: "approve", key: "call-1", show: { tool: "refund", input: { cents: 7200 } } })).toEqual({
+    title: "Call the tool refund",
+    why: "",
+    rest: { cents: 7200 },
+  });
+  const show = {
+    cap: { usd: 2 },
+    spent: { usd: 0.31, tokens: 9 },
+    lost: { usd: 0.04 },
+    reserve: { usd: 5, tokens: 9 },
+  };
+  expect(textOfPromise({ kind: "budget", name: "budget", key: "Operation(1)", show })).toEqual({
+    title: "Raise the budget by $3.35",
+    why: "Spent $0.31 and lost $0.04 of $2. Operation(1) reserves $5.",
+    rest: undefined,
+  });
   expect(textOfPromise({ name: "approve", show: "x".repeat(9_000_000) }).title.length).toBeLessThan(200);
   expect(textOfPromise({ name: "approve", show: JSON.parse('{"__proto__":{"title":"evil"}}') }).title).toBe("approve");
 });
@@ -154,6 +170,11 @@ test("an answer has the same words in a shell, quoted for it", () => {
     `reprise resolve 'o'\\''1' approve '{"ok":true}' --key 'a b' --reason because`,
   );
   expect(commandOf({ run: "o", name: "a" }, { reject: "no way" }, "")).toBe("reprise reject o a 'no way'");
+  const budget = { run: "o", name: "budget", kind: "budget" };
+  expect(commandOf(budget, { value: { usd: 4, calls: 1 } }, "worth it")).toBe(
+    "reprise raise o --usd 4 --calls 1 --reason 'worth it'",
+  );
+  expect(commandOf(budget, { reject: "" }, "")).toBe("reprise decline o");
   expect(pathOf({ run: "a/b", name: "p", key: "k?" })).toBe("/v1/runs/a%2Fb/promises/p/k%3F");
 });
 
@@ -312,8 +333,9 @@ test("the first line of the runs says what is wrong first, and else what happens
   expect(line({ running: 1000, waiting: 3, failed: 2 }, undefined, ["running"])).toEqual([
     "1,000+ in progress.",
     "3 wait, 2 failed.",
-    undefined,
+    "reprise top",
   ]);
-  expect(line({ waiting: 1, completed: 9 }, 1)).toEqual(["1 run waits.", "", undefined]);
+  expect(line({ waiting: 1, completed: 9 }, 1)).toEqual(["1 run waits.", "", "reprise list --status waiting"]);
+  expect(line({ failed: 2 }, 1)).toEqual(["Nothing runs.", "2 failed.", "reprise list --status failed"]);
   expect(line({ completed: 9 }, 0)).toEqual(["Nothing runs.", "", undefined]);
 });

@@ -10,7 +10,7 @@ import { at, post } from "../../api.ts";
 import { showProblem } from "../../components/controls.tsx";
 import { toast } from "../../components/toast.tsx";
 import { plural } from "../../format.ts";
-import { site } from "../../site.ts";
+import { can, site } from "../../site.ts";
 import { idOf, missingCost, pathOf, textOfPromise, type Answer } from "./promise-text.ts";
 
 export type Decision = "approve" | "reject";
@@ -36,6 +36,28 @@ export function answerFor(schema: unknown, decision: Decision, reason: string): 
   return { reject: reason === "" ? "rejected in the dashboard" : reason };
 }
 
+/** How a decision is called when it is made. */
+export function wordOf(decision: Decision, kind: OpenPromiseBody["kind"]): string {
+  if (kind === "budget") return decision === "approve" ? "Raised" : "Declined";
+  return decision === "approve" ? "Approved" : "Rejected";
+}
+
+/** The answer of a button to this promise; a budget is raised by what is missing, or not. */
+export function answerTo(
+  promise: OpenPromiseBody,
+  schema: unknown,
+  decision: Decision,
+  reason: string,
+): Answer | undefined {
+  if (promise.kind !== "budget") return answerFor(schema, decision, reason);
+  return decision === "approve" ? { value: missingCost(promise.show) } : { reject: reason };
+}
+
+/** Raising a budget is a control of its run. */
+export function canAnswer({ kind }: Pick<OpenPromiseBody, "kind">): boolean {
+  return can(kind === "budget" ? "operator" : "approver");
+}
+
 export interface Decided {
   readonly promise: OpenPromiseBody;
   readonly answer: Answer;
@@ -47,7 +69,7 @@ export function decide(decision: Decision, answers: readonly Decided[], reason: 
   if (first === undefined) return;
   const ids = answers.map(({ promise }) => idOf(promise));
   setProgress(ids, { decision, state: "held" });
-  const word = decision === "approve" ? "Approved" : "Rejected";
+  const word = wordOf(decision, answers.length === 1 ? first.promise.kind : "promise");
   const what = answers.length === 1 ? textOfPromise(first.promise).title : plural(answers.length, "promise");
   toast({
     tone: "good",
@@ -74,7 +96,7 @@ async function send(decision: Decision, answers: readonly Decided[], reason: str
     setProgress([id], { decision, state: "sending" });
     try {
       if (promise.kind === "budget")
-        await answerBudget(promise.run, decision === "approve" ? missingCost(promise.show) : undefined, reason);
+        await answerBudget(promise.run, "value" in answer ? (answer.value as CostBody) : undefined, reason);
       else await post(pathOf(promise), { ...answer, ...(reason !== "" && { reason }) });
       setProgress([id], { decision, state: "sent" });
     } catch (thrown) {

@@ -15,9 +15,9 @@ import { count, duration, plural } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { useResource } from "../../resource.ts";
 import { href, param, setQuery } from "../../router.ts";
-import { can } from "../../site.ts";
 import { useTitle } from "../../title.ts";
-import { answerFor, decide, progress, type Decided, type Decision } from "./decide.ts";
+import { BudgetPanel } from "./budget-panel.tsx";
+import { answerTo, canAnswer, decide, progress, type Decided, type Decision } from "./decide.ts";
 import { PromiseHistory } from "./history.tsx";
 import { patchList, type OpenRow } from "./open-list.ts";
 import { PromisePanel } from "./panel.tsx";
@@ -128,17 +128,18 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
   const current = rows.find(({ id }) => id === sel);
   const select = (id: string | undefined): void => setQuery({ sel: id });
   const schemaOf = (promise: OpenPromiseBody): unknown =>
-    // A budget is raised or not.
-    promise.kind === "budget"
-      ? { type: "boolean" }
-      : definitions
-          .find(({ name }) => name === promise.definition)
-          ?.ports.find(({ kind, name }) => kind === "promise" && name === promise.name)?.schema;
-  const isSure = ({ promise }: OpenRow): boolean => answerFor(schemaOf(promise), "approve", "") !== undefined;
+    definitions
+      .find(({ name }) => name === promise.definition)
+      ?.ports.find(({ kind, name }) => kind === "promise" && name === promise.name)?.schema;
+  const answerOf = (promise: OpenPromiseBody, decision: Decision, reason = "") =>
+    answerTo(promise, schemaOf(promise), decision, reason);
+  const isSure = ({ promise }: OpenRow): boolean => answerOf(promise, "approve") !== undefined;
 
   const answer = (decision: Decision, row: OpenRow): void => {
-    const value = answerFor(schemaOf(row.promise), decision, "");
-    if (value === undefined) {
+    const value = answerOf(row.promise, decision);
+    // The person sees what a raise adds before it is sent.
+    const isRaise = row.promise.kind === "budget" && decision === "approve" && row.id !== sel;
+    if (value === undefined || isRaise) {
       select(row.id);
       setEditing(editing + 1);
       return;
@@ -175,7 +176,7 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
   const answerMany = (decision: Decision): void => {
     const withValue = (reason: string): Decided[] =>
       selected.flatMap(({ promise }) => {
-        const value = answerFor(schemaOf(promise), decision, reason);
+        const value = answerOf(promise, decision, reason);
         return value === undefined ? [] : [{ promise, answer: value }];
       });
     const able = withValue("").length;
@@ -201,11 +202,12 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
     () => {
       if (current !== undefined && isOpen(current)) run(current);
     };
+  const mayAnswer = (): boolean => current !== undefined && canAnswer(current.promise);
   useKeys("Approvals", [
     { keys: "j", label: "next", run: () => move(1) },
     { keys: "k", label: "previous", run: () => move(-1) },
-    { keys: "a", label: "approve", run: onCurrent((row) => answer("approve", row)), when: () => can("approver") },
-    { keys: "Shift+A", label: "reject", run: onCurrent((row) => answer("reject", row)), when: () => can("approver") },
+    { keys: "a", label: "approve", run: onCurrent((row) => answer("approve", row)), when: mayAnswer },
+    { keys: "Shift+A", label: "reject", run: onCurrent((row) => answer("reject", row)), when: mayAnswer },
     { keys: "x", label: "select", run: onCurrent((row) => pick(row.id, false)) },
     { keys: "Shift+X", label: "select up to here", run: onCurrent((row) => pick(row.id, true)) },
     { keys: "Mod+z", label: "undo within 5 s", run: undoHeld },
@@ -261,15 +263,24 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
           )}
           <PromiseHistory all={false} definition={definition} />
         </div>
-        {current !== undefined && (
-          <PromisePanel
+        {current?.promise.kind === "budget" ? (
+          <BudgetPanel
             key={current.id}
             promise={current.promise}
-            schema={schemaOf(current.promise)}
-            focusEditor={editing > 0}
             onClose={() => select(undefined)}
             onDecided={() => move(1)}
           />
+        ) : (
+          current !== undefined && (
+            <PromisePanel
+              key={current.id}
+              promise={current.promise}
+              schema={schemaOf(current.promise)}
+              focusEditor={editing > 0}
+              onClose={() => select(undefined)}
+              onDecided={() => move(1)}
+            />
+          )
         )}
       </div>
       {selected.length > 0 && (

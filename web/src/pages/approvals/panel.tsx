@@ -28,12 +28,20 @@ interface PanelProps {
   readonly onDecided: () => void;
 }
 
-/** The text that editing starts with: what Approve sends, else an example that fits the schema. */
-export function proposal(schema: unknown): string {
+/**
+ * The text that editing starts with: what Approve sends, else an example that fits the schema. A port that takes an input of the person
+ * starts with the one that is shown.
+ */
+export function proposal(schema: unknown, show: unknown): string {
   const answer = answerFor(schema, "approve", "");
   const value =
     answer !== undefined && "value" in answer ? answer.value : schema === undefined ? { ok: true } : templateOf(schema);
-  return JSON.stringify(value, undefined, 2);
+  const shown = hasInput((schema as { properties?: unknown } | undefined)?.properties) && hasInput(show);
+  return JSON.stringify(shown ? { ...(value as object), input: show.input } : value, undefined, 2);
+}
+
+function hasInput(value: unknown): value is { readonly input: unknown } {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, "input");
 }
 
 interface Parsed {
@@ -54,7 +62,7 @@ function parse(text: string, schema: unknown): Parsed {
 
 export function PromisePanel({ promise, schema, focusEditor, onClose, onDecided }: PanelProps): JSX.Element {
   const { title, why } = textOfPromise(promise);
-  const proposed = proposal(schema);
+  const proposed = proposal(schema, promise.show);
   const [edited, setEdited] = useState<string | undefined>(undefined);
   const [reason, setReason] = useState("");
   const editor = useRef<HTMLTextAreaElement>(null);

@@ -3,6 +3,7 @@
 import type { CostBody, OpenPromiseBody, SettledPromiseBody } from "../../../../src/contract/run.ts";
 import { shownText } from "../../../../src/contract/shown-text.ts";
 import { command } from "../../cli.ts";
+import { amount } from "../../format.ts";
 
 const MAX_TITLE = 160;
 const MAX_WHY = 400;
@@ -19,9 +20,15 @@ type Books = Readonly<Record<"cap" | "reserve" | "spent" | "reserved" | "lost", 
 
 export const DIMENSIONS = ["usd", "tokens", "calls"] as const;
 
+/** What a budget shows to the person who decides. */
+export function booksOf(show: unknown): Books {
+  const { cap = {}, reserve = {}, spent = {}, reserved = {}, lost = {} } = (show ?? {}) as Partial<Books>;
+  return { cap, reserve, spent, reserved, lost };
+}
+
 /** What a raise must add so that a call that waits for its budget can begin. */
 export function missingCost(show: unknown): CostBody {
-  const { cap = {}, reserve = {}, spent = {}, reserved = {}, lost = {} } = (show ?? {}) as Partial<Books>;
+  const { cap, reserve, spent, reserved, lost } = booksOf(show);
   const lacking = DIMENSIONS.flatMap((one) => {
     const used = (spent[one] ?? 0) + (reserved[one] ?? 0) + (lost[one] ?? 0) + (reserve[one] ?? 0);
     const more = Math.ceil((used - (cap[one] ?? Number.POSITIVE_INFINITY)) * 1e6 - 0.001) / 1e6;
@@ -31,9 +38,19 @@ export function missingCost(show: unknown): CostBody {
 }
 
 export function amountText(cost: CostBody): string {
-  return Object.entries(cost)
-    .map(([name, amount]) => (name === "usd" ? `$${amount}` : `${amount} ${name}`))
-    .join(", ");
+  return DIMENSIONS.flatMap((one) => (cost[one] === undefined ? [] : [amount(one, cost[one])])).join(", ");
+}
+
+/** `Spent $0.31 and lost $0.04 of $2. Operation(1) reserves $5.` */
+function budgetText(show: unknown, command: string): string {
+  const { cap, reserve, spent, lost } = booksOf(show);
+  const capped = DIMENSIONS.filter((one) => cap[one] !== undefined);
+  const paid = capped.map((one) => {
+    const loss = lost[one] === undefined || lost[one] === 0 ? "" : ` and lost ${amount(one, lost[one])}`;
+    return `${amount(one, spent[one] ?? 0)}${loss} of ${amount(one, cap[one]!)}`;
+  });
+  const more = amountText(Object.fromEntries(capped.map((one) => [one, reserve[one]])));
+  return `Spent ${paid.join(", ")}. ${command} reserves ${more}.`;
 }
 
 /** The title is a field of `show` that reads like one, else the name of the port. */
@@ -41,8 +58,8 @@ export function textOfPromise({ kind, name, key, show }: Shown): PromiseText {
   if (kind === "budget")
     return {
       title: `Raise the budget by ${amountText(missingCost(show))}`,
-      why: `${key ?? ""} waits for it.`,
-      rest: show,
+      why: show === undefined ? "" : budgetText(show, key ?? "The next call"),
+      rest: undefined,
     };
   const fallback = key === undefined ? name : `${name} · ${key}`;
   if (typeof show === "string") return { title: line(show, MAX_TITLE) || fallback, why: "", rest: undefined };
@@ -82,15 +99,13 @@ export function budgetCommand(run: string, add: CostBody | undefined, reason: st
 
 /** The same answer as a command. */
 export function commandOf(
-  promise: Pick<OpenPromiseBody, "run" | "name" | "key"> & { readonly kind?: string; readonly show?: unknown },
+  promise: Pick<OpenPromiseBody, "run" | "name" | "key"> & { readonly kind?: string },
   answer: Answer,
   reason: string,
 ): string {
   const { run, name, key } = promise;
-  if (promise.kind === "budget") {
-    const isDeclined = "reject" in answer || answer.value === false;
-    return budgetCommand(run, isDeclined ? undefined : missingCost(promise.show), reason);
-  }
+  if (promise.kind === "budget")
+    return budgetCommand(run, "reject" in answer ? undefined : (answer.value as CostBody), reason);
   const options = [...(key === undefined ? [] : ["--key", key]), ...(reason === "" ? [] : ["--reason", reason])];
   if ("reject" in answer) return command("reject", run, name, answer.reject, ...options);
   return command("resolve", run, name, JSON.stringify(answer.value) ?? "null", ...options);

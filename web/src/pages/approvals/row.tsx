@@ -9,8 +9,7 @@ import { Meter } from "../../components/charts.tsx";
 import { clockTime, percent, shortTime, tickingDuration } from "../../format.ts";
 import { preview } from "../../graph/preview.ts";
 import { href, runPath } from "../../router.ts";
-import { can } from "../../site.ts";
-import { progress } from "./decide.ts";
+import { canAnswer, progress, wordOf } from "./decide.ts";
 import { textOfPromise } from "./promise-text.ts";
 import type { OpenRow } from "./open-list.ts";
 
@@ -30,13 +29,14 @@ export function PromiseRow(props: RowProps): JSX.Element {
   const { promise, gone, id } = props.row;
   const { title, why, rest } = textOfPromise(promise);
   const answered = progress.value.get(id);
+  const isBudget = promise.kind === "budget";
   return (
     <li
       class={`ap ${props.isCurrent ? "on" : ""} ${gone || answered !== undefined ? "gone" : ""}`}
       aria-current={props.isCurrent ? "true" : undefined}
       data-id={id}
     >
-      {can("approver") ? (
+      {canAnswer(promise) ? (
         <label class="pick">
           <input
             type="checkbox"
@@ -49,8 +49,8 @@ export function PromiseRow(props: RowProps): JSX.Element {
       ) : (
         <span />
       )}
-      <span class="ic">
-        <Icon name="person" />
+      <span class={isBudget ? "ic coin" : "ic"}>
+        <Icon name={isBudget ? "coin" : "person"} />
       </span>
       <div class="about">
         <button type="button" class="what any" aria-expanded={props.isCurrent} onClick={props.onOpen}>
@@ -80,19 +80,19 @@ export function PromiseRow(props: RowProps): JSX.Element {
       <div class="acts">
         {answered !== undefined ? (
           <span class="st-word">
-            {answered.decision === "approve" ? "Approved" : "Rejected"}
+            {wordOf(answered.decision, promise.kind)}
             {answered.state === "held" ? ", not sent yet" : answered.state === "sending" ? ", sending" : ""}
           </span>
         ) : gone ? (
           <span class="st-word">No longer open</span>
         ) : (
-          can("approver") && (
+          canAnswer(promise) && (
             <>
               <Button small acts {...(props.isCurrent && { kind: "primary" as const })} onClick={props.onApprove}>
-                {props.isSure ? "Approve" : "Approve…"}
+                {isBudget ? "Raise…" : props.isSure ? "Approve" : "Approve…"}
               </Button>
               <Button small acts onClick={props.onReject}>
-                Reject
+                {isBudget ? "Decline" : "Reject"}
               </Button>
             </>
           )

@@ -40,11 +40,19 @@ export function firstLineOf({ counts, atLeast }: RunCounts, alive: number | unde
     failed > 0 && `${number("failed")} failed`,
   ].filter((one) => one !== false);
   const text = rest.length === 0 ? "" : `${rest.join(", ")}.`;
-  if (running > 0) return { status: "running", lead: `${number("running")} in progress.`, text };
-  if (waiting > 0) return { status: "waiting", lead: `${plural(waiting, "run waits", "runs wait")}.`, text };
+  if (running > 0)
+    return { status: "running", lead: `${number("running")} in progress.`, text, command: "reprise top" };
+  if (waiting > 0)
+    return {
+      status: "waiting",
+      lead: `${plural(waiting, "run waits", "runs wait")}.`,
+      text,
+      command: "reprise list --status waiting",
+    };
   return {
     status: queued > 0 ? "queued" : "completed",
     lead: queued > 0 ? "No run is in progress." : "Nothing runs.",
     text,
+    ...(queued + failed > 0 && { command: `reprise list --status ${queued > 0 ? "queued" : "failed"}` }),
   };
 }
