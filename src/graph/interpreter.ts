@@ -18,7 +18,6 @@ import type { GraphBody } from "./definition.ts";
 import { messageOf } from "./fold-errors.ts";
 import { checkpointKeyOf } from "./checkpoint-key.ts";
 import { storedItem, type StepItem } from "./step-item.ts";
-import { stepText, type StepParts } from "./step-text.ts";
 import { startNode, type NodeResult } from "./node-run.ts";
 import { compareItems, ROOT_PATH } from "./order-key.ts";
 import { positionAfter } from "./restore.ts";
@@ -115,48 +114,42 @@ async function runStep(
     stop: (others, failed) => execution.nodes?.stop(others, stoppedBecause(failed)),
   });
   invariant(results.length === items.length, "A step has one result per item.");
-  const order = foldOrder(body, items);
-  throwFirst(inOrder(results, order));
+  const order = items.map((_, index) => index);
+  if (body.fold === "order-key") order.sort((a, b) => compareItems(items[a]!, items[b]!));
+  throwFirst(order.map((index) => results[index]));
   const done = results.map((result) => (result as PromiseFulfilledResult<NodeResult>).value);
   const isUnknown = stopAtUnknownResult(execution, body, step, items, done);
   if (isUnknown !== undefined) return isUnknown;
   const folded = state.fold(
     body.name,
     body.channels,
-    inOrder(done, order).map(({ change }) => change),
-    (index) => items[order === undefined ? index : order[index]!]!.node,
+    order.map((index) => done[index]!.change),
+    (index) => items[order[index]!]!.node,
   );
   const parents = items.map(({ node, path }, index) => ({ node, path, goto: done[index]!.goto }));
-  const routed = route(body, folded.state.values, inOrder(parents, order), position.waiting);
+  const routed = route(
+    body,
+    folded.state.values,
+    order.map((index) => parents[index]!),
+    position.waiting,
+  );
+  const label = done.findLast((result) => result.label !== undefined)?.label;
   return commitStep(execution, {
     step,
-    state: folded.state,
-    delta: folded.delta,
-    items: routed.items,
-    waiting: routed.waiting,
-    label: done.findLast((result) => result.label !== undefined)?.label,
+    ...folded,
+    ...routed,
+    label,
     lengthSinceSnapshot: position.lengthSinceSnapshot,
     before: state,
     channels: body.channels,
   });
 }
 
-/** interpreter.I2. The indexes of the items; undefined for written order. */
-function foldOrder({ fold }: GraphBody, items: readonly StepItem[]): readonly number[] | undefined {
-  if (fold !== "order-key" || items.length < 2) return undefined;
-  return items.map((_, index) => index).sort((a, b) => compareItems(items[a]!, items[b]!));
-}
-
-function inOrder<T>(list: readonly T[], order: readonly number[] | undefined): readonly T[] {
-  return order === undefined ? list : order.map((index) => list[index]!);
-}
-
 /** interpreter.I4. A node that was aborted because of another one is not the cause. */
 function throwFirst(results: readonly ItemResult[]): void {
   const failed = results.filter((result) => result?.status === "rejected");
-  if (failed.length === 0) return;
-  const first = failed.find(({ reason }) => !isStopped(reason)) ?? failed[0]!;
-  throw first.reason;
+  const first = failed.find(({ reason }) => !isStopped(reason)) ?? failed[0];
+  if (first !== undefined) throw first.reason;
 }
 
 const STOPPED = "NODE_STOPPED";
@@ -187,7 +180,15 @@ function commitStep(execution: Execution, finished: FinishedStep): Position {
   const { step, state, delta, items, waiting, label } = finished;
   const parts = state.parts();
   const key = checkpointKeyOf(execution.identity.id, step, items, parts);
-  const data = textOf(execution, { step, delta, texts: state.texts, items, waiting, key, label });
+  // Keys are in canonical order, which saves sorting them.
+  const data = stepText(execution, items.length, {
+    delta,
+    frontier: items.map(storedItem),
+    key,
+    ...(label !== undefined && { label }),
+    step,
+    ...(waiting.length > 0 && { waiting }),
+  });
   const unkept = finished.lengthSinceSnapshot + data.length;
   const isWhole = isSnapshotDue(step, unkept, state.length);
   const recorded = execution.stepOf(step);
@@ -201,15 +202,15 @@ function commitStep(execution: Execution, finished: FinishedStep): Position {
 }
 
 /** Names the step in the error for an entry that is too large. */
-function textOf({ body }: Execution, parts: StepParts): string {
+function stepText({ body }: Execution, items: number, entry: Readonly<Record<string, unknown>>): string {
   try {
-    return stepText(parts);
+    return encode(entry);
   } catch (error) {
     const { code, message, details } = error as RepriseError;
     if (code !== "PAYLOAD_TOO_LARGE") throw error;
     throw new RepriseError(
       code,
-      `Step ${parts.step} of graph ${body.name} leads to ${parts.items.length} items and cannot be stored: ${message} Spread groups of items instead of single items, or lead to fewer nodes in one step.`,
+      `Step ${String(entry["step"])} of graph ${body.name} leads to ${items} items and cannot be stored: ${message} Spread groups of items instead of single items, or lead to fewer nodes in one step.`,
       { ...(details && { details }) },
     );
   }

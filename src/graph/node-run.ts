@@ -129,22 +129,18 @@ export async function callNode(
   const time = execution.nodes?.dueAt(id) ?? call.startedAt ?? execution.steppedAt ?? execution.time;
   // The journal counts attempts from 0, the context from 1.
   const scope = nodeScope(id, node.name, epoch, op.attempt - 1, item.path, time, call.requestedAfter);
-  let result: unknown;
-  try {
-    // Only the execution of a graph calls this, and it always has nodes.
-    result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
-  } catch (error) {
-    throw hintAtFrozen(error);
-  }
-  const checked = checkResult(body, node.name, result);
-  return label === undefined ? checked : { ...checked, label };
+  // Only the execution of a graph calls this, and it always has nodes.
+  const result = await execution
+    .nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)))
+    .catch(hintAtFrozen);
+  return { ...checkResult(body, node.name, result), ...(label !== undefined && { label }) };
 }
 
 const WRITES_FROZEN = /^Cannot (?:assign to read only|add|delete|define|redefine) property|object is not extensible$/;
 
 /** State and items are frozen; the language's error for writing to them does not say what to do instead. */
-function hintAtFrozen(error: unknown): unknown {
+function hintAtFrozen(error: unknown): never {
   if (error instanceof TypeError && WRITES_FROZEN.test(error.message))
     error.message += ". The state and the item of a node are frozen: return the channels it changes instead.";
-  return error;
+  throw error;
 }

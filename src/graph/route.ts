@@ -40,7 +40,7 @@ export function route(
 ): RouteResult {
   const items: StepItem[] = [];
   const active = new Set<string>();
-  const joins = body.joins.size === 0 && waiting.length === 0 ? undefined : new Joins(body, waiting);
+  const joins = new Joins(body, waiting);
   const stranded: string[] = [];
   const activate = (target: string, parent: { readonly node: string; readonly path: Path }, edge: number): void => {
     // route.R2
@@ -51,12 +51,11 @@ export function route(
   const go = (target: string | End, parent: FinishedItem, edge: number): void => {
     if (isEnd(target)) return;
     checkTarget(body, parent.node, target);
-    if (joins !== undefined && body.joins.get(target)?.includes(parent.node) === true)
-      joins.arrive(target, parent, edge);
+    if (body.joins.get(target)?.includes(parent.node) === true) joins.arrive(target, parent, edge);
     else activate(target, parent, edge);
   };
   for (const parent of done) {
-    const edges = body.edges.get(parent.node) ?? NO_EDGES;
+    const edges = body.edges.get(parent.node) ?? [];
     if (parent.goto !== undefined) {
       const after = edges.reduce((sum, edge) => sum + widthOf(edge), 0);
       parent.goto.forEach((target, index) => go(target, parent, after + index));
@@ -75,12 +74,10 @@ export function route(
         items.push(createItem(edge.target, parent, index, { index: spread, input }));
       }
   }
-  joins?.open(active, activate);
+  joins.open(active, activate);
   if (items.length === 0 && stranded.length === done.length) throw strandedAt(body, stranded);
-  return { items, waiting: joins?.waiting() ?? waiting };
+  return { items, waiting: joins.waiting() };
 }
-
-const NO_EDGES: readonly GraphEdge[] = [];
 
 function widthOf(edge: GraphEdge): number {
   return edge.edge === "to" ? edge.targets.length : 1;

@@ -51,8 +51,6 @@ export interface StepHandlers {
 }
 
 const NONE: readonly StepItem[] = [];
-const nothing = (): void => {};
-const noResult = (): ItemResult => undefined;
 
 interface AdmittedItem {
   readonly orderKey: OrderKey;
@@ -98,20 +96,19 @@ export class Scheduler {
 
   /** graph.S1. Returns the results in the order of the items; an item that never started has none. */
   async run(step: number, items: readonly StepItem[], running: StepHandlers): Promise<ItemResult[]> {
-    const begunAt = this.#execution.time;
+    const begunAt = this.#execution.now().getTime();
     this.#step = step;
     this.#items = items;
-    this.#results = items.map(noResult);
-    // Clearing an empty map allocates.
-    if (this.#running.size > 0) this.#running.clear();
-    if (this.#places.size > 0) this.#places.clear();
+    this.#results = Array.from<ItemResult>({ length: items.length });
+    this.#running.clear();
+    this.#places.clear();
     this.#failed = false;
     this.#deepest = Math.max(this.#deepest, Math.min(items.length, this.#body.queueDepth));
-    if (items.length === 1) this.#begin(running, 0, undefined, nothing);
+    if (items.length === 1) void this.#begin(running, 0, undefined);
     else await this.#runAll(running);
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#whenNoneRuns = resolve));
     this.#whenNoneRuns = undefined;
-    this.#latencyMs += this.#execution.time - begunAt;
+    this.#latencyMs += this.#execution.now().getTime() - begunAt;
     return this.#results;
   }
 
@@ -125,8 +122,7 @@ export class Scheduler {
         const next = this.#failed ? undefined : frontier.tryTake();
         if (next === undefined) return;
         this.#admit();
-        const begunAfter = freedAt;
-        const ended = new Promise<EpochMs>((resolve) => this.#begin(running, next.index, begunAfter, resolve));
+        const ended = this.#begin(running, next.index, freedAt);
         // No delivery wakes the worker here.
         if (freedAt !== undefined) callOutside(() => this.#execution.host.onNodeRequest?.());
         freedAt = await ended;
@@ -179,15 +175,17 @@ export class Scheduler {
     this.#execution.requests.push({ kind: "limit-wait", limit: this.#blockedAt === -1 ? undefined : { ms, evidence } });
   }
 
-  /** graph.S5. `onFree` is called when the slot is free again, with the time of the entry that freed it. */
-  #begin(running: StepHandlers, index: number, freedAt: EpochMs | undefined, onFree: (freedAt: EpochMs) => void): void {
+  /** graph.S5. Resolves when the slot is free again, with the time of the entry that freed it. */
+  #begin(running: StepHandlers, index: number, freedAt: EpochMs | undefined): Promise<EpochMs> {
     const node = running.start(this.#items[index]!, index, freedAt);
     this.#running.set(index, node);
-    this.#places.set(node.command, onFree);
-    node.result.then(
-      (value) => this.#settled(running, index, { status: "fulfilled", value }),
-      (reason: unknown) => this.#settled(running, index, { status: "rejected", reason }),
-    );
+    return new Promise((resolve) => {
+      this.#places.set(node.command, resolve);
+      node.result.then(
+        (value) => this.#settled(running, index, { status: "fulfilled", value }),
+        (reason: unknown) => this.#settled(running, index, { status: "rejected", reason }),
+      );
+    });
   }
 
   /** graph.S5. Once per item. */

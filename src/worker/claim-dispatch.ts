@@ -44,7 +44,6 @@ export function claimDispatch(host: ClaimDispatchHost): Pick<ClaimerHost, "onTur
         return;
       }
       if (suspicion > 0) host.quarantine.add(`${run} ${item}`, suspicion);
-      host.slots.acquire();
       host.startItem(claimed);
     },
     onMessage(message) {

@@ -39,6 +39,7 @@ export interface ClaimerHost {
   /** How many more runs the worker may hold. */
   roomForTurns(): number;
   roomForItems(): number;
+  freeSlots(): number;
   newToken(): string;
   onTurn(turn: ClaimedTurn): void;
   onItem(item: ClaimedItem): void;
@@ -156,13 +157,15 @@ export class Claimer {
     const room = this.#host.roomForTurns();
     // First, so that the same batch claims the runs it admits.
     if (this.#takeRequest("starts", room)) this.#admit(room);
-    const free = this.#host.roomForItems();
+    const free = this.#host.freeSlots();
     const share = this.isRequested("messages") ? this.#shareOfMessages(free) : 0;
-    const [turns, items] = this.#separateSuspects(room, free - share, free);
+    // suspects.S2. A suspect starts at once.
+    const roomForItems = this.#mayBringSuspects.items ? free : this.#host.roomForItems();
+    const [turns, items] = this.#separateSuspects(room, roomForItems - share, free);
     if (this.#takeRequest("turns", turns)) this.#claimTurns(worker, turns);
     if (this.#takeRequest("messages", share)) this.#claimMessages(worker, share);
     if (this.#takeRequest("items", items)) this.#claimItems(worker, items);
-    else if (this.#requested.items && free <= share) this.#hasItemBacklog = true;
+    else if (this.#requested.items && roomForItems <= share) this.#hasItemBacklog = true;
     if (this.#takeRequest("due", 1)) this.#fireDue();
     const webhooks = this.#host.webhooks();
     if (this.#takeRequest("events", webhooks.length)) this.#claimEvents(worker, webhooks);

@@ -1,13 +1,14 @@
 // EagerClaims: leases new work to this worker in the commit that creates it, so that no poll is needed.
 //
 // eager-claims.K1. The worker leases only work that it could claim by polling, and that it has capacity for.
-// eager-claims.K2. Pending work goes first: the worker leases no new task while items wait, and none that has a queue.
+// eager-claims.K2. Pending work goes first: while items wait, the worker leases new tasks within local-queue.Q4 only, and none that
+//   has a queue.
 
 import type { Random } from "../base/index.ts";
 import type { Claim, DefinitionVersion, QueueSlot } from "../kernel/index.ts";
 import type { Claimer } from "./claimer.ts";
 import type { ClaimFilter } from "./claim-filter.ts";
-import type { ExecutionSlots } from "./execution-slots.ts";
+import type { LocalQueue } from "./local-queue.ts";
 
 /** worker.R1. How many runs a worker holds at most. */
 export const HELD_LIMIT = 1_000;
@@ -15,7 +16,7 @@ export const HELD_LIMIT = 1_000;
 export interface EagerClaimsHost {
   readonly random: Random;
   readonly filter: ClaimFilter;
-  readonly slots: ExecutionSlots;
+  queue(): LocalQueue;
   claimer(): Claimer;
   /** This worker's number; undefined while the worker may not claim. */
   worker(): number | undefined;
@@ -47,14 +48,15 @@ export class EagerClaims {
     return hasRoom && this.#host.filter.hasDefinition(name, version) ? this.newClaim() : undefined;
   }
 
-  /** eager-claims.K2. The claim takes a slot. */
-  claimTask(name: string, slot: QueueSlot | undefined): Claim | undefined {
-    const { filter, slots } = this.#host;
+  /** eager-claims.K2. The task, whose entry has `data`, starts once its commit is durable and a slot is free. */
+  claimTask(name: string, slot: QueueSlot | undefined, data: string): Claim | undefined {
+    const { filter } = this.#host;
+    const queue = this.#host.queue();
     const claimer = this.#host.claimer();
-    const isTaken = slot === undefined && filter.hasItem(name) && slots.free > 0 && !claimer.hasItemBacklog;
+    const isTaken = slot === undefined && filter.hasItem(name) && queue.admits(name, claimer.hasItemBacklog);
     const claim = isTaken ? this.newClaim() : undefined;
     if (claim === undefined) claimer.markItemBacklog();
-    else slots.acquire();
+    else queue.reserve(data);
     return claim;
   }
 }

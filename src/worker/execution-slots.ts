@@ -1,24 +1,35 @@
-// ExecutionSlots: limits how many user functions run at once on this worker. Operations wait for a slot; a worker claims tasks
-// only for free slots.
+// ExecutionSlots: limits how many user functions run at once on this worker. Work that has no slot yet waits in FIFO order.
 
 import { Fifo } from "../base/index.ts";
+
+/** Work that waits for a slot. */
+export interface SlotWaiter {
+  /** Undefined: withdrawn. */
+  start: (() => void) | undefined;
+}
 
 export class ExecutionSlots {
   readonly size: number;
   #inUse = 0;
+  #reserved = 0;
   #isHandingOut = false;
   readonly #idleWaiters: (() => void)[] = [];
-  readonly #waiting = new Fifo<() => void>();
+  readonly #waiting = new Fifo<SlotWaiter>();
+  #withdrawn = 0;
 
   constructor(size: number) {
     this.size = size;
   }
 
   get free(): number {
-    return Math.max(0, this.size - this.#inUse - this.#waiting.length);
+    return Math.max(0, this.size - this.load);
   }
   get inUse(): number {
     return this.#inUse;
+  }
+  /** Functions that run, that wait for a slot, or that will once a commit is durable. */
+  get load(): number {
+    return this.#inUse + this.#waiting.length - this.#withdrawn + this.#reserved;
   }
 
   /** Resolves when no slot is in use. */
@@ -32,25 +43,50 @@ export class ExecutionSlots {
     this.#inUse += 1;
   }
 
-  /** Runs `start` now, or when a slot is free, in FIFO order. */
-  whenFree(start: () => void): void {
+  /** For work that a commit in flight leases to this worker: it counts as load until `unreserve`. */
+  reserve(): void {
+    this.#reserved += 1;
+  }
+
+  unreserve(): void {
+    this.#reserved -= 1;
+  }
+
+  /** Runs `start` now, or when a slot is free, in FIFO order. Returns the waiter unless `start` was called. */
+  whenFree(start: () => void): SlotWaiter | undefined {
     if (this.#inUse < this.size && this.#waiting.length === 0) {
       this.#inUse += 1;
       start();
-    } else this.#waiting.push(start);
+      return undefined;
+    }
+    const waiter = { start };
+    this.#waiting.push(waiter);
+    return waiter;
+  }
+
+  withdraw(waiter: SlotWaiter): void {
+    if (waiter.start === undefined) return;
+    waiter.start = undefined;
+    this.#withdrawn += 1;
   }
 
   release(): void {
     this.#inUse -= 1;
-    // A function that ends synchronously releases its slot inside `next()`. A loop, because recursion would overflow the stack.
+    // A function that ends synchronously releases its slot inside `start()`. A loop, because recursion would overflow the stack.
     if (this.#isHandingOut) return;
     this.#isHandingOut = true;
     try {
       while (this.#inUse < this.size) {
         const next = this.#waiting.shift();
         if (next === undefined) break;
+        const { start } = next;
+        if (start === undefined) {
+          this.#withdrawn -= 1;
+          continue;
+        }
+        next.start = undefined;
         this.#inUse += 1;
-        next();
+        start();
       }
     } finally {
       this.#isHandingOut = false;

@@ -145,7 +145,7 @@ function addTask(journal: JournalWriter, host: HotRunHost, request: TaskRequest)
   const span = journal.begin("send", slot?.queue ?? task.name, { command, queue: slot?.queue });
   const data = sent(journal, request.data, span);
   const { seq } = journal.append("TaskScheduled", command, data);
-  const claim = host.claimTask(task.name, slot);
+  const claim = host.claimTask(task.name, slot, data);
   const plain = { item: command, kind: "task", name: task.name, priority, seq } as const;
   const item = span === undefined ? plain : { ...plain, span };
   if (claim === undefined) {

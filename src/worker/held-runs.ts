@@ -10,7 +10,6 @@ import {
   emit,
   emitEnded,
   isObserved,
-  type ClaimedItem,
   type ClaimedTurn,
   type EndedRunStatus,
   type EndEntry,
@@ -142,6 +141,7 @@ export class HeldRuns {
   /** worker.R2. The worker releases each run as soon as none of its functions run here. */
   beginDrain(): void {
     this.#isDraining = true;
+    this.#host.tasks.giveBackWaiting();
     for (const run of this.#runs.held()) run.pause();
   }
 
@@ -318,7 +318,7 @@ export class HeldRuns {
     const { localItems, children, released } = run.onCommitted();
     this.#host.onCommitted(run.record);
     for (const item of localItems)
-      if (this.#isDraining) this.#releaseItem(run, item);
+      if (this.#isDraining) this.#host.tasks.giveBackReserved(item);
       else this.#host.tasks.start(item, true);
     this.adoptChildren(children, outcome.children);
     for (const { kind, availableAt } of write.items) if (kind === "timer") this.#host.dueAt(availableAt);
@@ -339,14 +339,6 @@ export class HeldRuns {
     else if (run.isParked) this.#releaseParked(run);
     else this.#host.pump.markDirty(run);
     if (this.#host.claimer.isRequested("turns") || this.#host.claimer.isRequested("items")) this.#host.pump.wake();
-  }
-
-  /** Releases a task that was claimed eagerly by a commit in flight when the drain began. */
-  #releaseItem(run: HotRun, { item, token, attempt, execution }: ClaimedItem): void {
-    this.#host.hotRunHost.releaseTaskSlot();
-    const unused = { attempt, executions: execution - 1 };
-    this.#host.persist({ write: "return-item", run: run.record.run, item, token, ...unused });
-    run.onLocalTaskGone();
   }
 
   /** Starts the next generation here, if the commit leased it to this worker. */

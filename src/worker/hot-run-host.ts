@@ -1,7 +1,16 @@
 // HotRunHost: what a run in memory needs from the worker that holds it.
 
 import type { EpochMs, Timers } from "../base/index.ts";
-import type { QueueSlot, NewChild, NextGeneration, RunRecord, Telemetry, TraceContext } from "../kernel/index.ts";
+import type {
+  Claim,
+  ClaimedItem,
+  QueueSlot,
+  NewChild,
+  NextGeneration,
+  RunRecord,
+  Telemetry,
+  TraceContext,
+} from "../kernel/index.ts";
 import type { ChildRequest, OperationRequest, PauseEvidence } from "../workflow/index.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { JournalWriter } from "./journal-writer.ts";
@@ -15,9 +24,9 @@ export interface HotRunHost extends JournalLimitHost {
   readonly runtime: string;
   readonly telemetry?: Telemetry | undefined;
   /** A lease when this worker runs the task itself once the commit is durable. */
-  claimTask(name: string, slot: QueueSlot | undefined): { readonly worker: number; readonly token: string } | undefined;
+  claimTask(name: string, slot: QueueSlot | undefined, data: string): Claim | undefined;
   /** Undoes `claimTask`: the task will not run. */
-  releaseTaskSlot(): void;
+  releaseTaskSlot(item: ClaimedItem): void;
   /** Aborts the run's tasks that run here; returns how many of them the run had claimed eagerly. */
   abandonTasks(run: HotRun, isKept: (item: string) => boolean): number;
   claimChild(request: ChildRequest): { readonly worker: number; readonly token: string } | undefined;

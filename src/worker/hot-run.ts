@@ -149,7 +149,7 @@ export class HotRun {
     this.#operations.abandon(reason, nothing);
     // Tasks claimed eagerly in a commit that did not happen: their slots are free again.
     for (const pending of [this.#inFlight, this.journal.pending]) {
-      for (const _ of pending?.localItems ?? EMPTY) this.#host.releaseTaskSlot();
+      for (const item of pending?.localItems ?? EMPTY) this.#host.releaseTaskSlot(item);
       if (pending !== undefined) pending.localItems = EMPTY;
     }
   }
@@ -205,7 +205,7 @@ export class HotRun {
   #abandonTasks(isKept: (command: string) => boolean): void {
     const { pending } = this.journal;
     const unclaimed = pending.localItems.filter(({ item }) => !isKept(item));
-    for (const _ of unclaimed) this.#host.releaseTaskSlot();
+    for (const item of unclaimed) this.#host.releaseTaskSlot(item);
     if (unclaimed.length > 0) pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
     this.#localTasks -= unclaimed.length + this.#host.abandonTasks(this, isKept);
   }
@@ -486,7 +486,7 @@ export class HotRun {
   #isStillOpen(item: ClaimedItem): boolean {
     if (this.execution.isOpen(item.item)) return true;
     this.#localTasks -= 1;
-    this.#host.releaseTaskSlot();
+    this.#host.releaseTaskSlot(item);
     return false;
   }
 

@@ -17,7 +17,9 @@ export interface TaskOutcomesHost {
   onQueueSlotFreed(): void;
 }
 
-export function taskOutcomes(host: TaskOutcomesHost): Pick<TaskPoolHost, "onEnded" | "onRetry" | "onWaiting"> {
+export function taskOutcomes(
+  host: TaskOutcomesHost,
+): Pick<TaskPoolHost, "onEnded" | "onRetry" | "onWaiting" | "onGivenBack"> {
   return {
     onEnded(item, arrival, wasLocal) {
       const { run, token, slot } = item;
@@ -31,6 +33,11 @@ export function taskOutcomes(host: TaskOutcomesHost): Pick<TaskPoolHost, "onEnde
       host.clearSuspect(`${run} ${item}`);
       if (wasLocal) host.findRun(run)?.onLocalTaskGone();
       host.onQueueSlotFreed();
+    },
+    onGivenBack({ run, item, token, attempt, execution, slot }, wasLocal) {
+      if (wasLocal) host.findRun(run)?.onLocalTaskGone();
+      const unused = { attempt, executions: execution - 1, ...(slot && { slot }) };
+      host.persist({ write: "return-item", run, item, token, ...unused });
     },
     onRetry({ run, item, token, slot }, next, wasLocal) {
       host.clearSuspect(`${run} ${item}`);

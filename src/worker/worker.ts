@@ -64,7 +64,6 @@ export class Worker {
   readonly #failures: FailureLog;
   readonly #filter: ClaimFilter;
   readonly #slots: ExecutionSlots;
-  /** Counts the running nodes of graphs; each graph limits its own. */
   readonly #nodeSlots: ExecutionSlots;
   readonly #tasks: TaskPool;
   readonly #itemLeaseCheck: ItemLeaseCheck;
@@ -103,7 +102,7 @@ export class Worker {
     this.#eagerClaims = new EagerClaims({
       random: options.random,
       filter: this.#filter,
-      slots: this.#slots,
+      queue: () => this.#tasks.queue,
       claimer: () => this.#claimer,
       worker: () => this.#claimant,
       runsHeld: () => this.#runs.count,
@@ -158,7 +157,7 @@ export class Worker {
       written: (write) => {
         this.#claimer.onQueueSlotFreed();
         if (write.write !== "return-item") this.#runs.arrived(write.run);
-        else if (write.into !== undefined) this.#claimer.request("items");
+        else if (write.availableAt === undefined) this.#claimer.request("items");
       },
       report: (error) => this.#log.report(error),
     });
@@ -350,7 +349,8 @@ export class Worker {
       webhooks: () => (this.#quarantine.isActive ? [] : this.#outbox.webhooks),
       worker: () => this.#claimant,
       roomForTurns: () => (this.#quarantine.isActive ? 0 : HELD_LIMIT - this.#runs.count),
-      roomForItems: () => (this.#quarantine.isActive ? 0 : this.#slots.free),
+      roomForItems: () => (this.#quarantine.isActive ? 0 : this.#tasks.queue.room),
+      freeSlots: () => (this.#quarantine.isActive ? 0 : this.#slots.free),
       newToken: () => this.#eagerClaims.newToken(),
       ...claimDispatch({
         quarantine: this.#quarantine,
@@ -358,7 +358,7 @@ export class Worker {
         mayStart: () => !this.#drain.isDraining,
         now: () => this.#store.now(),
         startTurn: (turn) => this.#runs.startTurn(turn),
-        startItem: (item) => (item.kind === "node" ? this.#flows.startNode(item) : this.#tasks.start(item, false)),
+        startItem: (item) => this.#tasks.startClaimed(item, (node) => this.#flows.startNode(node)),
         startMessage: (message) => this.#outbox.deliver(message),
         persist: (write) => this.#persistentWrites.submit(write),
         submit: (write) => void this.pump.submit(write).catch((error: unknown) => this.#log.report(error)),
@@ -373,8 +373,8 @@ export class Worker {
     now: () => this.#store.now(),
     onInputChanged: (run, command, message) => this.#log.inputChanged(run, command, message),
     pauseRun: (run, evidence) => this.#runs.control.pauseFromCode(run, evidence),
-    claimTask: (name, slot) => this.#eagerClaims.claimTask(name, slot),
-    releaseTaskSlot: () => this.#slots.release(),
+    claimTask: (...task) => this.#eagerClaims.claimTask(...task),
+    releaseTaskSlot: (item) => this.#tasks.queue.cancelReserved(item),
     abandonTasks: (run, isKept) => this.#tasks.abandon(run.record.run, () => new CancelledError(), isKept),
     claimChild: ({ slot, definition }) => {
       const body = this.#options.registry.findWorkflow(definition.name, versionOf(definition));

@@ -1,0 +1,172 @@
+// LocalQueue: tasks and nodes that are leased to this worker and wait for an execution slot.
+//
+// local-queue.Q1. The worker leases more work than it has slots only as long as this work starts soon. The window is how much it
+//   leases. Once it has refused work, it grows by one with each start within SHORT_WAIT_MS. It shrinks by one with each later start, and
+//   never falls below the number of slots.
+// local-queue.Q2. A task whose function has not ended here yet, or takes longer than LONG_WAIT_MS on average, gets a lease only for
+//   a free slot.
+// local-queue.Q3. Work that has waited for LONG_WAIT_MS goes back to the queue of the store, where any worker can claim it. So
+//   functions that take longer than they did before do not keep work from idle workers.
+// local-queue.Q4. While items wait in the store, new tasks use at most three quarters of the window, and none of it if the window
+//   is not larger than the slots.
+
+import type { EpochMs, Timers } from "../base/index.ts";
+import type { ClaimedItem } from "../kernel/index.ts";
+import type { ExecutionSlots, SlotWaiter } from "./execution-slots.ts";
+
+export const SHORT_WAIT_MS = 50;
+export const LONG_WAIT_MS = 250;
+/** The largest window, in functions. */
+const MAX_WINDOW = 16_384;
+/** The largest sum of inputs that wait, in characters: each is in memory. */
+const MAX_WAITING_SIZE = 32 * 1024 * 1024;
+
+export interface LocalQueueHost {
+  readonly slots: ExecutionSlots;
+  readonly timers: Timers;
+  now(): EpochMs;
+}
+
+export interface QueuedItem {
+  readonly item: ClaimedItem;
+  /** Claimed eagerly, in the commit that scheduled it. */
+  readonly local: boolean;
+}
+
+interface Enqueued {
+  readonly since: EpochMs;
+  readonly waiter: SlotWaiter;
+  readonly giveBack: () => void;
+}
+
+export class LocalQueue {
+  readonly #host: LocalQueueHost;
+  #window: number;
+  /** Oldest first. */
+  readonly #waiting = new Map<QueuedItem, Enqueued>();
+  #waitingSize = 0;
+  /** Eagerly claimed tasks that have not ended. */
+  #eager = 0;
+  /** The average duration of each task's function, where recent ones count more. */
+  readonly #durations = new Map<string, number>();
+  #isChecking = false;
+  /** The window refused work since it last grew. */
+  #isLimiting = false;
+
+  constructor(host: LocalQueueHost) {
+    this.#host = host;
+    this.#window = host.slots.size;
+  }
+
+  /** local-queue.Q1, local-queue.Q2, local-queue.Q4. Whether the worker may lease one more task of this name. */
+  admits(task: string, hasBacklog: boolean): boolean {
+    const { load, size } = this.#host.slots;
+    const isWide = this.#window > size;
+    const isOpen = load < this.#window && (!hasBacklog || (isWide && this.#eager < this.#window * 0.75));
+    this.#isLimiting ||= !isOpen;
+    if (!isOpen || load < size) return isOpen;
+    return this.#waitingSize < MAX_WAITING_SIZE && this.#isShort(task);
+  }
+
+  /** How many items the worker may claim. */
+  get room(): number {
+    const { load, free } = this.#host.slots;
+    return this.#waitingSize < MAX_WAITING_SIZE ? Math.max(free, this.#window - load) : free;
+  }
+
+  /** A commit will lease the task to this worker. */
+  reserve(data: string): void {
+    this.#eager += 1;
+    this.#waitingSize += data.length;
+    this.#host.slots.reserve();
+  }
+
+  /** The task of `reserve` does not start here. */
+  cancelReserved({ data }: ClaimedItem): void {
+    this.#eager -= 1;
+    this.#unreserve(data);
+  }
+
+  #unreserve(data: string): void {
+    this.#waitingSize -= data.length;
+    this.#host.slots.unreserve();
+  }
+
+  /** Calls `start` now or when a slot is free. `giveBack` is called instead if the work waits too long, after it was removed. */
+  add(work: QueuedItem, start: () => void, giveBack: () => void): void {
+    const { item, local } = work;
+    const { slots } = this.#host;
+    if (local) this.#unreserve(item.data);
+    const waiter = slots.whenFree(() => {
+      const waited = this.#remove(work);
+      this.#adapt(waited === undefined ? 0 : this.#host.now() - waited.since);
+      start();
+    });
+    if (waiter === undefined) return;
+    this.#waiting.set(work, { since: this.#host.now(), waiter, giveBack });
+    this.#waitingSize += item.data.length;
+    this.#checkLater();
+  }
+
+  /** True if the work was waiting, and does not start any more. */
+  withdraw(work: QueuedItem): boolean {
+    const waiting = this.#remove(work);
+    if (waiting === undefined) return false;
+    this.#host.slots.withdraw(waiting.waiter);
+    if (work.local) this.#eager -= 1;
+    return true;
+  }
+
+  /** A function has ended; `ms`: how long it took. */
+  onEnded({ item, local }: QueuedItem, ms: number): void {
+    if (local) this.#eager -= 1;
+    const before = this.#durations.get(item.name);
+    this.#durations.set(item.name, before === undefined ? ms : before + (ms - before) / 8);
+  }
+
+  /** worker.R2. Gives back everything that waits. */
+  giveBackAll(): void {
+    for (const [work, waiting] of this.#waiting) this.#giveBack(work, waiting);
+  }
+
+  #isShort(task: string): boolean {
+    return (this.#durations.get(task) ?? Number.POSITIVE_INFINITY) <= LONG_WAIT_MS;
+  }
+
+  #adapt(waitedMs: number): void {
+    const { size } = this.#host.slots;
+    if (waitedMs > SHORT_WAIT_MS) this.#window = Math.max(size, this.#window - 1);
+    else if (this.#isLimiting) this.#window = Math.min(Math.max(size, MAX_WINDOW), this.#window + 1);
+  }
+
+  #remove(work: QueuedItem): Enqueued | undefined {
+    const waiting = this.#waiting.get(work);
+    if (waiting === undefined) return undefined;
+    this.#waiting.delete(work);
+    this.#waitingSize -= work.item.data.length;
+    return waiting;
+  }
+
+  #checkLater(): void {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    this.#host.timers.set(LONG_WAIT_MS, () => this.#check(), { ref: false });
+  }
+
+  /** local-queue.Q3 */
+  #check(): void {
+    this.#isChecking = false;
+    const overdue = this.#host.now() - LONG_WAIT_MS;
+    for (const [work, waiting] of this.#waiting) {
+      if (waiting.since > overdue) break;
+      this.#window = this.#host.slots.size;
+      this.#giveBack(work, waiting);
+    }
+    if (this.#waiting.size > 0) this.#checkLater();
+  }
+
+  #giveBack(work: QueuedItem, { giveBack }: Enqueued): void {
+    // A suspect that is released is no longer a suspect (store.S5).
+    if (work.item.suspicion === 0 && this.withdraw(work)) giveBack();
+  }
+}
