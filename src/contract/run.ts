@@ -57,6 +57,13 @@ export const waitReason = object({
 });
 export type WaitReasonBody = Static<typeof waitReason>;
 
+export const cost = object({
+  usd: optional(number({ minimum: 0, description: "US dollars." })),
+  tokens: optional(integer({ minimum: 0 })),
+  calls: optional(integer({ minimum: 0 })),
+});
+export type CostBody = Static<typeof cost>;
+
 /** The sentence of a run for a list: what happens now, or how it ended. */
 export const runNow = object({
   run: text(),
@@ -67,6 +74,8 @@ export const runNow = object({
   /** The outcomes of the executions of the current or last step, oldest first, at most 8. */
   attempts: list(oneOf(["failed", "lost", "returned", "running", "completed"])),
   progress: optional(object({ done: integer(), total: integer(), failed: integer(), running: integer() })),
+  /** Of a run with a budget of its own: what its answers cost so far, and the limit. */
+  budget: optional(object({ spent: cost, cap: cost })),
 });
 export type RunNow = Static<typeof runNow>;
 
@@ -112,13 +121,6 @@ export const settledPromise = object({
   hidden: optional(list(text())),
 });
 export type SettledPromiseBody = Static<typeof settledPromise>;
-
-export const cost = object({
-  usd: optional(number({ minimum: 0, description: "US dollars." })),
-  tokens: optional(integer({ minimum: 0 })),
-  calls: optional(integer({ minimum: 0 })),
-});
-export type CostBody = Static<typeof cost>;
 
 /** The budget that a run pays from. */
 export const budget = object({

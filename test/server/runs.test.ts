@@ -371,6 +371,8 @@ test("a start has the budget of its body instead of that of its definition, and 
   expect((await start("crawl-1", { calls: 5, usd: 2 })).body).toMatchObject({ run: "crawl-1", status: "completed" });
   const { body } = await api.get("/v1/runs/crawl-1");
   expect(body.budget).toMatchObject({ owner: "crawl-1", cap: { calls: 5, usd: 2 }, spent: { calls: 2, usd: 0 } });
+  const [now] = (await api.get("/v1/reasons?run=crawl-1")).body.items;
+  expect(now.budget).toEqual({ cap: body.budget.cap, spent: body.budget.spent });
   await start("crawl-2", { calls: 1, onReached: "fail" });
   expect((await api.get("/v1/runs/crawl-2")).body).toMatchObject({
     status: "failed",

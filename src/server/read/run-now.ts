@@ -12,6 +12,7 @@ import {
   type RunWork,
   type Store,
 } from "../../kernel/index.ts";
+import { budgetBody } from "./budget-body.ts";
 import { reasonBody } from "./reason-body.ts";
 import { errorLine } from "./thrown-error.ts";
 import type { View } from "./view.ts";
@@ -25,7 +26,8 @@ export async function readRunNow(store: Store, record: RunRecord, view: View): P
   const tail = head === 0 ? [] : await store.readJournal(run, Math.max(0, head - LAST_ENTRIES), LAST_ENTRIES);
   const work = hasEnded(status) ? undefined : await store.readRunWork(run);
   const attempts = await attemptsOf(store, record, tail, work);
-  const made = { run: id, status, attempts };
+  const budget = await ownBudget(store, record);
+  const made = { run: id, status, attempts, ...(budget && { budget }) };
   if (hasEnded(status)) return { ...made, ...endOf(record, tail.at(-1), view) };
   const [first] = (await explainRun(store, record)).waitsFor;
   const progress = record.kind === "flow" ? await progressOf(store, record, work) : undefined;
@@ -38,6 +40,14 @@ export async function readRunNow(store: Store, record: RunRecord, view: View): P
     ...(next[0] !== undefined && { command: next[0] }),
     ...(progress && { progress }),
   };
+}
+
+/** A run that pays from the budget of another one has no costs of its own. */
+async function ownBudget(store: Store, { id, budget }: RunRecord): Promise<RunNow["budget"]> {
+  const reading = budget === undefined ? undefined : await store.readBudget(budget);
+  if (reading === undefined || reading.owner !== id) return undefined;
+  const { spent, cap } = budgetBody(reading);
+  return { spent, cap };
 }
 
 function endOf(

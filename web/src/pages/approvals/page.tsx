@@ -16,7 +16,7 @@ import { useKeys } from "../../keys.ts";
 import { useResource } from "../../resource.ts";
 import { href, param, setQuery } from "../../router.ts";
 import { useTitle } from "../../title.ts";
-import { BudgetPanel } from "./budget-panel.tsx";
+import { askDecline, askRaise } from "./ask-budget.tsx";
 import { answerTo, canAnswer, decide, progress, type Decided, type Decision } from "./decide.ts";
 import { PromiseHistory } from "./history.tsx";
 import { patchList, type OpenRow } from "./open-list.ts";
@@ -126,6 +126,8 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
   const isOpen = (row: OpenRow): boolean => !row.gone && !answered.has(row.id);
   const sel = param("sel");
   const current = rows.find(({ id }) => id === sel);
+  // A budget has no value to edit: its row says everything.
+  const opened = current?.promise.kind === "budget" ? undefined : current;
   const select = (id: string | undefined): void => setQuery({ sel: id });
   const schemaOf = (promise: OpenPromiseBody): unknown =>
     definitions
@@ -136,10 +138,10 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
   const isSure = ({ promise }: OpenRow): boolean => answerOf(promise, "approve") !== undefined;
 
   const answer = (decision: Decision, row: OpenRow): void => {
+    const { kind, run, show } = row.promise;
+    if (kind === "budget") return decision === "approve" ? askRaise(run, show) : askDecline(run);
     const value = answerOf(row.promise, decision);
-    // The person sees what a raise adds before it is sent.
-    const isRaise = row.promise.kind === "budget" && decision === "approve" && row.id !== sel;
-    if (value === undefined || isRaise) {
+    if (value === undefined) {
       select(row.id);
       setEditing(editing + 1);
       return;
@@ -228,7 +230,7 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
   return (
     <>
       <FirstLine open={rows.filter(isOpen).map(({ promise }) => promise)} />
-      <div class={current === undefined ? "ap-split alone" : "ap-split"}>
+      <div class={opened === undefined ? "ap-split alone" : "ap-split"}>
         <div class="ap-list">
           {list.fresh > 0 && (
             <Button icon="up" keys="." class="fresh" onClick={showNew}>
@@ -263,24 +265,15 @@ function OpenPromises({ definition, sort, definitions }: OpenProps): JSX.Element
           )}
           <PromiseHistory all={false} definition={definition} />
         </div>
-        {current?.promise.kind === "budget" ? (
-          <BudgetPanel
-            key={current.id}
-            promise={current.promise}
+        {opened !== undefined && (
+          <PromisePanel
+            key={opened.id}
+            promise={opened.promise}
+            schema={schemaOf(opened.promise)}
+            focusEditor={editing > 0}
             onClose={() => select(undefined)}
             onDecided={() => move(1)}
           />
-        ) : (
-          current !== undefined && (
-            <PromisePanel
-              key={current.id}
-              promise={current.promise}
-              schema={schemaOf(current.promise)}
-              focusEditor={editing > 0}
-              onClose={() => select(undefined)}
-              onDecided={() => move(1)}
-            />
-          )
         )}
       </div>
       {selected.length > 0 && (

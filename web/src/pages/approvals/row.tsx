@@ -53,9 +53,13 @@ export function PromiseRow(props: RowProps): JSX.Element {
         <Icon name={isBudget ? "coin" : "person"} />
       </span>
       <div class="about">
-        <button type="button" class="what any" aria-expanded={props.isCurrent} onClick={props.onOpen}>
-          {title}
-        </button>
+        {isBudget ? (
+          <span class="what any">{title}</span>
+        ) : (
+          <button type="button" class="what any" aria-expanded={props.isCurrent} onClick={props.onOpen}>
+            {title}
+          </button>
+        )}
         {why !== "" && <div class="why any">{why}</div>}
         {promise.hidden?.includes("show") === true ? (
           <div class="pay">hidden: needs role reader</div>
@@ -92,7 +96,7 @@ export function PromiseRow(props: RowProps): JSX.Element {
                 {isBudget ? "Raise…" : props.isSure ? "Approve" : "Approve…"}
               </Button>
               <Button small acts onClick={props.onReject}>
-                {isBudget ? "Decline" : "Reject"}
+                {isBudget ? "Decline…" : "Reject"}
               </Button>
             </>
           )

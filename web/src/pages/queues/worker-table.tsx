@@ -58,7 +58,7 @@ function WorkerRow({ worker }: { readonly worker: WorkerBody }): JSX.Element {
         <span class="row">
           <span class={`dot ${alive ? (draining ? "warn" : "") : "bad"}`} />
           <span class="any">
-            <b class="strong">{worker.name}</b> <span class="muted">{place}</span>
+            <b class="strong nowrap">{worker.name}</b> <span class="muted">{place}</span>
           </span>
         </span>
       </td>

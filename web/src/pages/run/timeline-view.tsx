@@ -271,7 +271,9 @@ function StepRow({ run, row, scale, isOpen }: StepRowProps): JSX.Element {
             {row.name}
             {row.key !== undefined && <span class="muted"> {row.key}</span>}
           </button>
-          <span class="c">{row.command}</span>
+          <span class="c" title={row.command}>
+            {row.command}
+          </span>
         </div>
         <div class="gb">
           <RowBars row={row} scale={scale}>

@@ -430,6 +430,7 @@ function RunTable({ list, current, selected, canSelect, onSelect, onAll }: RunTa
             <th class="c-att">Attempts</th>
             <th class="num c-start">Started</th>
             <th class="num c-dur">Duration</th>
+            <th class="num c-cost">Cost</th>
           </tr>
         </thead>
         <tbody

@@ -7,7 +7,7 @@ import { Meter } from "../../components/charts.tsx";
 import { Prose } from "../../components/controls.tsx";
 import { KindIcon } from "../../components/icon.tsx";
 import { AttemptStrip, Status, StatusGlyph, statusWord } from "../../components/status.tsx";
-import { count, duration, longTime, shortTime, tickingDuration } from "../../format.ts";
+import { amount, count, duration, longTime, shortTime, tickingDuration } from "../../format.ts";
 import { href, runPath } from "../../router.ts";
 import type { Row } from "./run-list.ts";
 
@@ -70,6 +70,7 @@ export function RunRow({ row, isCurrent, isSelected, canSelect, onSelect }: RunR
       <td class="num c-dur">
         <Age from={run.createdAt} to={run.endedAt} />
       </td>
+      <td class="num c-cost soft">{costText(row.now.value) ?? <span class="muted only-l">—</span>}</td>
     </tr>
   );
 }
@@ -95,6 +96,15 @@ function Why({ row }: { readonly row: Row }): JSX.Element {
       </span>
     </span>
   );
+}
+
+/** `$0.84 of $2`; of a budget without dollars, its first unit. */
+export function costText(said: RunNow | undefined): string | undefined {
+  const { spent, cap } = said?.budget ?? {};
+  const unit = (["usd", "tokens", "calls"] as const).find((one) => cap?.[one] !== undefined);
+  if (spent === undefined || cap === undefined || unit === undefined) return undefined;
+  const paid = spent[unit] ?? 0;
+  return `${unit === "usd" ? amount(unit, paid) : count(paid)} of ${amount(unit, cap[unit]!)}`;
 }
 
 function Attempts({ now: said }: { readonly now: RunNow | undefined }): JSX.Element {
