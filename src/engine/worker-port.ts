@@ -55,7 +55,7 @@ export interface WorkerPort {
 }
 
 export function workerPortOf(worker: Worker, { onWritten }: Pick<WorkerEvents, "onWritten">): WorkerPort {
-  const { pump, runs } = worker;
+  const { pump, runs, control, starts, eagerClaims, events, poller } = worker.parts;
   return {
     start: () => worker.start(),
     submit: async (write) => {
@@ -64,25 +64,25 @@ export function workerPortOf(worker: Worker, { onWritten }: Pick<WorkerEvents, "
       return outcome;
     },
     flushed: () => pump.flushed(),
-    wake: () => worker.wake(),
-    dueAt: (at) => worker.dueAt(at),
+    wake: () => events.due(),
+    dueAt: (at) => poller.dueAt(at),
     get works() {
-      return worker.works;
+      return worker.parts.works;
     },
     get timesRolledBack() {
-      return worker.timesRolledBack;
+      return events.timesRolledBack;
     },
-    claimEagerly: (definition) => worker.claimEagerly(definition),
-    adopt: (record, first, token) => runs.adopt(record, first, token),
+    claimEagerly: (definition) => eagerClaims.claimRun(definition),
+    adopt: (record, first, token) => starts.adopt(record, first, token),
     holds: (run) => runs.holds(run),
     heldIds: () => runs.heldIds(),
     findHot: (run) => runs.find(run),
     onArrival: (run) => runs.arrived(run),
-    onPaused: (run) => runs.control.onPaused(run),
-    onResumed: (run) => runs.control.onResumed(run),
-    onRetried: (run, items) => runs.control.onRetried(run, items),
-    onMigrated: (run) => runs.control.onMigrated(run),
-    onTerminated: (record, notified) => runs.control.onTerminated(record, notified),
+    onPaused: (run) => control.onPaused(run),
+    onResumed: (run) => control.onResumed(run),
+    onRetried: (run, items) => control.onRetried(run, items),
+    onMigrated: (run) => control.onMigrated(run),
+    onTerminated: (record, notified) => control.onTerminated(record, notified),
     drain: (graceMs) => worker.drain(graceMs),
     close: () => worker.close(),
     crash: () => worker.crash(),

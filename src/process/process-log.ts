@@ -79,12 +79,8 @@ export class ProcessLog {
     );
   }
 
-  /** What the memo of pure steps reports. */
-  ofMemos(): { report(error: unknown): void; onOff(step: PureStep, status: "divergent" | "damaged"): void } {
-    return { report: (error) => this.report(error), onOff: (step, status) => this.#memoOff(step, status) };
-  }
-
-  #memoOff({ kind, name, of, pure }: PureStep, status: "divergent" | "damaged"): void {
+  /** The memo of a pure step is off. */
+  memoOff({ kind, name, of, pure }: PureStep, status: "divergent" | "damaged"): void {
     const what = `${kind} ${name}${of === undefined ? "" : ` of ${of}`}`;
     const why =
       status === "divergent"

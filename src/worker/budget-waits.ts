@@ -3,18 +3,18 @@
 
 import type { EntryType } from "../kernel/index.ts";
 import type { OperationRequest } from "../workflow/index.ts";
-import type { HotRun } from "./hot-run.ts";
-import type { HotRunHost } from "./hot-run-host.ts";
+import type { HotRun, HotRunParts } from "./hot-run.ts";
 import type { OpenOperations } from "./open-operations.ts";
+import { runOperation } from "./run-operation.ts";
 
 export class BudgetWaits {
   readonly #run: HotRun;
-  readonly #host: HotRunHost;
+  readonly #parts: HotRunParts;
   readonly #operations: OpenOperations;
 
-  constructor(run: HotRun, host: HotRunHost, operations: OpenOperations) {
+  constructor(run: HotRun, parts: HotRunParts, operations: OpenOperations) {
     this.#run = run;
-    this.#host = host;
+    this.#parts = parts;
     this.#operations = operations;
   }
 
@@ -23,7 +23,7 @@ export class BudgetWaits {
     if (!run.acceptsResults || !this.#operations.has(request.command)) return;
     this.#operations.waitForBudget(request);
     run.execution.nodes?.setUnfunded(request.command, true);
-    this.#host.markDirty(run);
+    this.#parts.pump.markDirty(run);
   }
 
   /** The budget was raised, or a person declined: each operation reserves again. */
@@ -32,7 +32,7 @@ export class BudgetWaits {
     run.journal.append(type, "", data);
     for (const request of this.#operations.takeUnfunded()) {
       run.execution.nodes?.setUnfunded(request.command, false);
-      this.#host.runOperation(run, request);
+      runOperation(this.#parts, run, request);
     }
   }
 

@@ -3,64 +3,53 @@
 // A suspect (store.S5) puts its worker in quarantine. A draining worker does not release a suspect item, because a released
 // item is no longer a suspect: its lease expires instead.
 
-import {
-  isEventLine,
-  type ClaimedItem,
-  type ClaimedMessage,
-  type ClaimedTurn,
-  type ReturnMessageWrite,
-} from "../kernel/index.ts";
-import type { ClaimerHost } from "./claimer.ts";
-import type { PersistentWrite } from "./released-claims.ts";
-import type { Quarantine } from "./quarantine.ts";
-import type { ExecutionSlots } from "./execution-slots.ts";
+import { isEventLine, type ClaimedItem, type ClaimedMessage, type ClaimedTurn } from "../kernel/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
 
-export interface ClaimDispatchHost {
-  readonly quarantine: Quarantine;
-  readonly slots: ExecutionSlots;
-  mayStart(): boolean;
-  now(): number;
-  startTurn(turn: ClaimedTurn): void;
-  startItem(item: ClaimedItem): void;
-  startMessage(message: ClaimedMessage): void;
-  persist(write: PersistentWrite): void;
-  /** Not repeated: a draining worker's lease ends soon and releases the message too. */
-  submit(write: ReturnMessageWrite): void;
-}
+type UsedParts = PartsOf<
+  "drain" | "log" | "outbox" | "persistentWrites" | "pump" | "quarantine" | "slots" | "starts" | "store" | "tasks"
+>;
 
-export function claimDispatch(host: ClaimDispatchHost): Pick<ClaimerHost, "onTurn" | "onItem" | "onMessage"> {
-  return {
-    onTurn(turn) {
-      const { run } = turn.record;
-      if (!host.mayStart()) return host.persist({ write: "return-turn", run, token: turn.token });
-      if (turn.suspicion > 0) host.quarantine.add(String(run), turn.suspicion);
-      host.startTurn(turn);
-    },
-    onItem(claimed) {
-      const { run, item, token, attempt, execution, slot, suspicion } = claimed;
-      if (!host.mayStart()) {
-        const unused = { attempt, executions: execution - 1, ...(slot && { slot }) };
-        if (suspicion === 0) host.persist({ write: "return-item", run, item, token, ...unused });
-        return;
-      }
-      if (suspicion > 0) host.quarantine.add(`${run} ${item}`, suspicion);
-      host.startItem(claimed);
-    },
-    onMessage(message) {
-      const { firstRun, run, seq, token, attempt } = message;
-      if (!host.mayStart())
-        return host.submit({
-          write: "return-message",
-          firstRun,
-          run,
-          seq,
-          token,
-          attempt,
-          availableAt: host.now(),
-        });
-      // webhook-relay.W1
-      if (!isEventLine(firstRun)) host.slots.acquire();
-      host.startMessage(message);
-    },
-  };
+export class ClaimDispatch {
+  readonly #parts: UsedParts;
+
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
+  }
+
+  turn(turn: ClaimedTurn): void {
+    const { drain, persistentWrites, quarantine, starts } = this.#parts;
+    const { run } = turn.record;
+    if (drain.isDraining) return persistentWrites.submit({ write: "return-turn", run, token: turn.token });
+    if (turn.suspicion > 0) quarantine.add(String(run), turn.suspicion);
+    starts.start(turn);
+  }
+
+  item(claimed: ClaimedItem): void {
+    const { drain, persistentWrites, quarantine, tasks } = this.#parts;
+    const { run, item, token, attempt, execution, slot, suspicion } = claimed;
+    if (drain.isDraining) {
+      const unused = { attempt, executions: execution - 1, ...(slot && { slot }) };
+      if (suspicion === 0) persistentWrites.submit({ write: "return-item", run, item, token, ...unused });
+      return;
+    }
+    if (suspicion > 0) quarantine.add(`${run} ${item}`, suspicion);
+    tasks.startClaimed(claimed);
+  }
+
+  message(message: ClaimedMessage): void {
+    const { drain, outbox, slots, store, pump, log } = this.#parts;
+    const { firstRun, run, seq, token, attempt } = message;
+    if (drain.isDraining) {
+      const availableAt = store.now();
+      // Not repeated: a draining worker's lease ends soon and releases the message too.
+      pump
+        .submit({ write: "return-message", firstRun, run, seq, token, attempt, availableAt })
+        .catch((error: unknown) => log.report(error));
+      return;
+    }
+    // webhook-relay.W1
+    if (!isEventLine(firstRun)) slots.acquire();
+    outbox.deliver(message);
+  }
 }

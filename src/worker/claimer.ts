@@ -7,47 +7,35 @@
 //   transaction changes. So a claim that ran beside other writes of this process is repeated once when none is in flight. Rows that
 //   other processes lock are found by the next poll.
 
-import type { EpochMs, Timers } from "../base/index.ts";
 import {
   groupSize,
   SUSPECT_AFTER,
   WORK_KINDS,
-  type ClaimedItem,
-  type ClaimedMessage,
-  type ClaimedTurn,
   type ChangeNotice,
   type OutcomeOf,
-  type RunNumber,
   type ThrottledWork,
   type WorkKind,
   type Write,
 } from "../kernel/index.ts";
-import type { Pump } from "./pump.ts";
-import type { ClaimFilter } from "./claim-filter.ts";
+import { HELD_LIMIT } from "./eager-claims.ts";
+import type { PartsOf } from "./worker-parts.ts";
 import { WEBHOOK_CLAIM } from "./webhook-relay.ts";
 
-export interface ClaimerHost {
-  readonly pump: Pump;
-  readonly timers: Timers;
-  readonly filter: ClaimFilter;
-  /** The outbox destinations this worker has handlers for. */
-  readonly destinations: readonly string[];
-  /** The destinations of webhooks that may get more events. */
-  webhooks(): readonly string[];
-  /** This worker's number; undefined while the worker may not claim. */
-  worker(): number | undefined;
-  /** How many more runs the worker may hold. */
-  roomForTurns(): number;
-  roomForItems(): number;
-  freeSlots(): number;
-  newToken(): string;
-  onTurn(turn: ClaimedTurn): void;
-  onItem(item: ClaimedItem): void;
-  onMessage(message: ClaimedMessage): void;
-  onArrival(run: RunNumber): void;
-  onNextDue(at: EpochMs | undefined): void;
-  report(error: unknown): void;
-}
+type UsedParts = PartsOf<
+  | "claimant"
+  | "dispatch"
+  | "eagerClaims"
+  | "filter"
+  | "localQueue"
+  | "log"
+  | "outbox"
+  | "poller"
+  | "pump"
+  | "quarantine"
+  | "runs"
+  | "slots"
+  | "timers"
+>;
 
 /** Events of webhooks are messages of the outbox, claimed apart from the others: they need no slots (webhook-relay.W1). */
 type ClaimKind = Exclude<WorkKind, "schedules"> | "events";
@@ -66,7 +54,7 @@ const FIRE_LIMIT = 1_000;
 const PAUSE_MS = 250;
 
 export class Claimer {
-  readonly #host: ClaimerHost;
+  readonly #parts: UsedParts;
   readonly #requested: Record<ClaimKind, boolean> = {
     starts: true,
     turns: true,
@@ -97,8 +85,8 @@ export class Claimer {
   /** Items may be waiting: a commit left one, the worker had no free slot, or it has not claimed yet. */
   #hasItemBacklog = true;
 
-  constructor(host: ClaimerHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   /** Work of these kinds may be ready. */
@@ -106,13 +94,13 @@ export class Claimer {
     if (kinds.includes("items")) this.#hasItemBacklog = true;
     for (const kind of kinds) this.#requested[kind] = true;
     if (kinds.includes("messages")) this.#requested.events = true;
-    this.#host.pump.wake();
+    this.#parts.pump.wake();
   }
 
   /** Polls for every kind, without assuming an item backlog. */
   requestAll(): void {
     for (const kind of CLAIM_KINDS) this.#requested[kind] = true;
-    this.#host.pump.wake();
+    this.#parts.pump.wake();
   }
 
   /** The work of dead workers can be claimed. */
@@ -146,28 +134,28 @@ export class Claimer {
   }
 
   isRequested(kind: ClaimKind): boolean {
-    return this.#requested[kind] && (kind !== "messages" || this.#host.destinations.length > 0);
+    return this.#requested[kind] && (kind !== "messages" || this.#parts.outbox.destinations.length > 0);
   }
 
   /** Adds claims to the batch that is about to be written. */
   claim(): void {
-    const worker = this.#host.worker();
+    const { claimant: worker, quarantine, runs, slots, localQueue, outbox } = this.#parts;
     if (worker === undefined) return;
     this.#confirm();
-    const room = this.#host.roomForTurns();
+    const room = quarantine.isActive ? 0 : HELD_LIMIT - runs.count;
     // First, so that the same batch claims the runs it admits.
     if (this.#takeRequest("starts", room)) this.#admit(room);
-    const free = this.#host.freeSlots();
+    const free = quarantine.isActive ? 0 : slots.free;
     const share = this.isRequested("messages") ? this.#shareOfMessages(free) : 0;
     // suspects.S2. A suspect starts at once.
-    const roomForItems = this.#mayBringSuspects.items ? free : this.#host.roomForItems();
+    const roomForItems = quarantine.isActive || this.#mayBringSuspects.items ? free : localQueue.room;
     const [turns, items] = this.#separateSuspects(room, roomForItems - share, free);
     if (this.#takeRequest("turns", turns)) this.#claimTurns(worker, turns);
     if (this.#takeRequest("messages", share)) this.#claimMessages(worker, share);
     if (this.#takeRequest("items", items)) this.#claimItems(worker, items);
     else if (this.#requested.items && roomForItems <= share) this.#hasItemBacklog = true;
     if (this.#takeRequest("due", 1)) this.#fireDue();
-    const webhooks = this.#host.webhooks();
+    const webhooks = quarantine.isActive ? [] : outbox.webhooks;
     if (this.#takeRequest("events", webhooks.length)) this.#claimEvents(worker, webhooks);
   }
 
@@ -188,7 +176,7 @@ export class Claimer {
     this.#mayBringSuspects[kind] = hasSuspects;
     // More suspects may follow.
     if (hasSuspects) this.request(kind);
-    else if (this.#requested.turns || this.#requested.items) this.#host.pump.wake();
+    else if (this.#requested.turns || this.#requested.items) this.#parts.pump.wake();
   }
 
   /** The share of free slots for messages while items are requested too; they alternate for the last slot. */
@@ -205,11 +193,11 @@ export class Claimer {
   }
 
   get #claimLimit(): number {
-    return this.#host.pump.pollsSeparately ? REMOTE_CLAIM_LIMIT : CLAIM_LIMIT;
+    return this.#parts.pump.pollsSeparately ? REMOTE_CLAIM_LIMIT : CLAIM_LIMIT;
   }
 
   #tokens(count: number, atMost = this.#claimLimit): string[] {
-    return Array.from({ length: Math.min(count, atMost) }, () => this.#host.newToken());
+    return Array.from({ length: Math.min(count, atMost) }, () => this.#parts.eagerClaims.newToken());
   }
 
   /** suspects.S2. A group of suspects may exceed the limit: the worker claims nothing else until they have committed. */
@@ -218,17 +206,17 @@ export class Claimer {
   }
 
   #claimTurns(worker: number, room: number): void {
-    const { definitions } = this.#host.filter;
+    const { definitions } = this.#parts.filter;
     const tokens = this.#tokensFor("turns", room);
     this.#submit("turns", { write: "claim-turns", worker, tokens, definitions }, (turns) => {
       if (turns.length === tokens.length) this.request("turns");
       this.#noteSuspects("turns", turns);
-      for (const turn of turns) this.#host.onTurn(turn);
+      for (const turn of turns) this.#parts.dispatch.turn(turn);
     });
   }
 
   #admit(room: number): void {
-    const { definitions } = this.#host.filter;
+    const { definitions } = this.#parts.filter;
     const limit = Math.min(room, this.#claimLimit);
     this.#submit("starts", { write: "admit", definitions, limit }, ({ runs, ...waiting }) => {
       if (runs.length > 0) this.request("turns");
@@ -239,28 +227,28 @@ export class Claimer {
 
   #noteBacklog(kind: "starts" | "items", { nextAt, held }: ThrottledWork): void {
     this.#isThrottled[kind] = held;
-    this.#host.onNextDue(nextAt);
+    this.#parts.poller.dueAt(nextAt);
   }
 
   #claimItems(worker: number, room: number): void {
     const tokens = this.#tokensFor("items", room);
     this.#hasItemBacklog = false;
-    this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.filter.items }, (outcome) => {
+    this.#submit("items", { write: "claim-items", worker, tokens, names: this.#parts.filter.items }, (outcome) => {
       const { items } = outcome;
       this.#noteBacklog("items", outcome);
       if (items.length === tokens.length) this.request("items");
       this.#noteSuspects("items", items);
-      for (const item of items) this.#host.onItem(item);
+      for (const item of items) this.#parts.dispatch.item(item);
     });
   }
 
   #claimMessages(worker: number, room: number): void {
-    const { destinations } = this.#host;
+    const { destinations } = this.#parts.outbox;
     const tokens = this.#tokens(room);
     this.#submit("messages", { write: "claim-messages", worker, tokens, destinations }, ({ messages, nextAt }) => {
       if (messages.length === tokens.length) this.request("messages");
-      for (const message of messages) this.#host.onMessage(message);
-      this.#host.onNextDue(nextAt);
+      for (const message of messages) this.#parts.dispatch.message(message);
+      this.#parts.poller.dueAt(nextAt);
     });
   }
 
@@ -268,28 +256,28 @@ export class Claimer {
     const tokens = this.#tokens(destinations.length * WEBHOOK_CLAIM);
     const write = { write: "claim-messages", worker, tokens, destinations, perDestination: WEBHOOK_CLAIM } as const;
     this.#submit("events", write, ({ messages, nextAt }) => {
-      for (const message of messages) this.#host.onMessage(message);
-      this.#host.onNextDue(nextAt);
+      for (const message of messages) this.#parts.dispatch.message(message);
+      this.#parts.poller.dueAt(nextAt);
     });
   }
 
   #fireDue(): void {
     this.#submit("due", { write: "fire-due", limit: FIRE_LIMIT }, ({ runs, ready, nextAt }) => {
-      for (const run of runs) this.#host.onArrival(run);
+      for (const run of runs) this.#parts.runs.arrived(run);
       if (ready > 0) this.request("items", "starts");
-      this.#host.onNextDue(nextAt);
+      this.#parts.poller.dueAt(nextAt);
     });
   }
 
   /** claimer.C1 */
   #confirm(): void {
-    if (this.#unconfirmed.size === 0 || !this.#host.pump.isQuiet) return;
+    if (this.#unconfirmed.size === 0 || !this.#parts.pump.isQuiet) return;
     for (const kind of this.#unconfirmed) this.#requested[kind] = true;
     this.#unconfirmed.clear();
   }
 
   #submit<W extends Write>(kind: ClaimKind, write: W, then: (outcome: OutcomeOf<W>) => void): void {
-    const { pump } = this.#host;
+    const { pump, log, timers } = this.#parts;
     this.#claiming[kind] = true;
     pump.poll(write).then(
       ({ outcome, isAlone }) => {
@@ -301,8 +289,8 @@ export class Claimer {
       },
       (error: unknown) => {
         this.#claiming[kind] = false;
-        this.#host.report(error);
-        this.#host.timers.set(PAUSE_MS, () => this.request(kind), { ref: false });
+        log.report(error);
+        timers.set(PAUSE_MS, () => this.request(kind), { ref: false });
       },
     );
   }

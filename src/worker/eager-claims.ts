@@ -4,33 +4,26 @@
 // eager-claims.K2. Pending work goes first: while items wait, the worker leases new tasks within local-queue.Q4 only, and none that
 //   has a queue.
 
-import type { Random } from "../base/index.ts";
-import type { Claim, DefinitionVersion, QueueSlot } from "../kernel/index.ts";
-import type { Claimer } from "./claimer.ts";
-import type { ClaimFilter } from "./claim-filter.ts";
-import type { LocalQueue } from "./local-queue.ts";
+import type { Claim, DefinitionVersion, NextGeneration, QueueSlot } from "../kernel/index.ts";
+import { nextRun, versionOf } from "../process/index.ts";
+import type { ChildRequest } from "../workflow/index.ts";
+import type { JournalWriter } from "./journal-writer.ts";
+import type { PartsOf } from "./worker-parts.ts";
+import type { Continued } from "./run-end.ts";
 
 /** worker.R1. How many runs a worker holds at most. */
 export const HELD_LIMIT = 1_000;
 
-export interface EagerClaimsHost {
-  readonly random: Random;
-  readonly filter: ClaimFilter;
-  queue(): LocalQueue;
-  claimer(): Claimer;
-  /** This worker's number; undefined while the worker may not claim. */
-  worker(): number | undefined;
-  runsHeld(): number;
-}
+type UsedParts = PartsOf<"claimant" | "claimer" | "filter" | "options" | "localQueue" | "registry" | "runs">;
 
 export class EagerClaims {
-  readonly #host: EagerClaimsHost;
+  readonly #parts: UsedParts;
   readonly #prefix: string;
   #tokens = 0;
 
-  constructor(host: EagerClaimsHost) {
-    this.#host = host;
-    this.#prefix = host.random.token().slice(0, 12);
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
+    this.#prefix = parts.options.random.token().slice(0, 12);
   }
 
   newToken(): string {
@@ -38,25 +31,41 @@ export class EagerClaims {
   }
 
   newClaim(): Claim | undefined {
-    const worker = this.#host.worker();
+    const worker = this.#parts.claimant;
     return worker === undefined ? undefined : { worker, token: this.newToken() };
   }
 
   /** eager-claims.K1. For a run that is about to start here; undefined when any worker may claim it. */
   claimRun({ name, version }: DefinitionVersion): Claim | undefined {
-    const hasRoom = this.#host.runsHeld() < HELD_LIMIT;
-    return hasRoom && this.#host.filter.hasDefinition(name, version) ? this.newClaim() : undefined;
+    const hasRoom = this.#parts.runs.count < HELD_LIMIT;
+    return hasRoom && this.#parts.filter.hasDefinition(name, version) ? this.newClaim() : undefined;
+  }
+
+  /** For a child that its parent is about to start; one with a queue slot waits for its limits. */
+  claimChild({ slot, definition }: ChildRequest): Claim | undefined {
+    const body = this.#parts.registry.findWorkflow(definition.name, versionOf(definition));
+    return slot === undefined && body !== undefined ? this.claimRun(body) : undefined;
+  }
+
+  /** The next generation of a run, leased to this worker. */
+  newGeneration(
+    { record: { definition }, trace }: JournalWriter,
+    { version, input, models }: Continued,
+  ): Omit<NextGeneration, "carried"> {
+    const { options, claimer } = this.#parts;
+    const { started, runtime } = nextRun(options, definition, version, input, trace, models);
+    // Waiting runs go first: a run that continues as new without end must not starve them.
+    const claim = claimer.isRequested("turns") ? undefined : this.claimRun({ name: definition, version });
+    return { version, started, runtime, ...(claim && { claim }) };
   }
 
   /** eager-claims.K2. The task, whose entry has `data`, starts once its commit is durable and a slot is free. */
   claimTask(name: string, slot: QueueSlot | undefined, data: string): Claim | undefined {
-    const { filter } = this.#host;
-    const queue = this.#host.queue();
-    const claimer = this.#host.claimer();
-    const isTaken = slot === undefined && filter.hasItem(name) && queue.admits(name, claimer.hasItemBacklog);
+    const { filter, localQueue, claimer } = this.#parts;
+    const isTaken = slot === undefined && filter.hasItem(name) && localQueue.admits(name, claimer.hasItemBacklog);
     const claim = isTaken ? this.newClaim() : undefined;
     if (claim === undefined) claimer.markItemBacklog();
-    else queue.reserve(data);
+    else localQueue.reserve(data);
     return claim;
   }
 }

@@ -3,16 +3,13 @@
 import { digest, encode, RepriseError } from "../base/index.ts";
 import type { ModelNames, NewChild, TraceContext } from "../kernel/index.ts";
 import { entryData, type ChildRequest } from "../workflow/index.ts";
-import type { HotRunHost } from "./hot-run-host.ts";
+import { childRun } from "../process/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
 import type { StartedChild } from "./run-flow-node.ts";
-import type { Registry } from "../process/index.ts";
-
-type Host = Pick<HotRunHost, "newChild" | "claimChild">;
 
 /** Validates the input as `ctx.child` does. */
 export function newFlowChild(
-  host: Host,
-  registry: Registry,
+  { eagerClaims, options, registry }: PartsOf<"eagerClaims" | "options" | "registry">,
   { definition, input }: StartedChild,
   id: string,
   command: string,
@@ -47,11 +44,11 @@ export function newFlowChild(
     deadlineMs: undefined,
     models,
   };
-  const claim = host.claimChild(request);
+  const claim = eagerClaims.claimChild(request);
   const taken = { type: "ChildWorkflowFailed", target: command, data: entryData.childIdTakenData(id) } as const;
   return {
     data,
-    child: { run: host.newChild(request, trace), command, detached: false, taken, ...(claim && { claim }) },
+    child: { run: childRun(options, request, trace), command, detached: false, taken, ...(claim && { claim }) },
   };
 }
 

@@ -6,19 +6,17 @@
 // flow-runner.F4. No user code runs while a transaction is open.
 // flow-runner.F5. A flow that cannot continue with the current code or data is stopped, with evidence. `resume` continues it.
 
-import { CancelledError, type PayloadLimits, RepriseError, shellWord, type Timers } from "../base/index.ts";
+import { CancelledError, RepriseError, shellWord } from "../base/index.ts";
 import {
   emit,
   emitEnded,
   isObserved,
   lacksRuntime,
   readNodeRoute,
-  type Claim,
   type ClaimedItem,
   type ClaimedTurn,
   type CompleteOutcome,
   type CompleteWrite,
-  type EndEntry,
   type EndedRunStatus,
   type Entry,
   type NewChild,
@@ -27,10 +25,6 @@ import {
   type QueueSlot,
   type RunNumber,
   type RunRecord,
-  type ModelNames,
-  type Store,
-  type Telemetry,
-  type TraceContext,
 } from "../kernel/index.ts";
 import {
   planCompletion,
@@ -45,55 +39,15 @@ import {
   type CompletionPlan,
   type PlanHost,
 } from "../flow/index.ts";
-import type { LogLevel } from "../workflow/index.ts";
-import type { PersistentWrite } from "./released-claims.ts";
-import type { Claimer } from "./claimer.ts";
 import { effectNotRecorded, FlowAnswers } from "./flow-answers.ts";
+import { newFlowChild } from "./flow-child.ts";
 import { endSpan, modelsOf, nodeSpan, readFlowStart, traceOf, type FlowStart } from "./flow-start.ts";
 import { fenceOf, inputOf, inputsOf, valueOf, type NodeArguments } from "./node-arguments.ts";
 import { NodeInputs } from "./node-inputs.ts";
 import { claimedNode, PlannedClaims } from "./planned-claims.ts";
 import { runFlowNode, type StartedChild } from "./run-flow-node.ts";
-import type { Pump } from "./pump.ts";
-import type { Registry } from "../process/index.ts";
-import type { ClaimFilter } from "./claim-filter.ts";
-import type { ExecutionSlots } from "./execution-slots.ts";
+import type { Parts } from "./worker-parts.ts";
 import { blockedEvidence, submitStop } from "./run-stopper.ts";
-import type { TaskHost } from "./run-task.ts";
-import type { TaskPool } from "./task-pool.ts";
-
-export interface FlowRunnerHost {
-  readonly store: Store;
-  readonly telemetry?: Telemetry | undefined;
-  readonly timers: Timers;
-  readonly registry: Registry;
-  readonly pump: Pump;
-  readonly slots: ExecutionSlots;
-  readonly tasks: TaskPool;
-  readonly claimer: Claimer;
-  readonly filter: ClaimFilter;
-  readonly limits: PayloadLimits | undefined;
-  /** The text of this process. */
-  readonly runtime: string;
-  /** A lease for this worker; undefined while it may not claim. */
-  newClaim(): Claim | undefined;
-  /** `data`: of the entry that records the child. Throws when the child's input is invalid. */
-  newChild(child: StartedChild, ...at: ChildPlace): { readonly data: string; readonly child: NewChild };
-  adoptChildren(requested: readonly NewChild[], started: readonly RunRecord[]): void;
-  onArrival(run: RunNumber): void;
-  /** False while the worker drains. */
-  mayStart(): boolean;
-  persist(write: PersistentWrite): void;
-  /** The suspect run or item has ended: it did not kill its worker. */
-  clearSuspect(item: string): void;
-  readonly onEnded: (record: RunRecord, status: EndedRunStatus, last: EndEntry) => void;
-  readonly onCommitted: (record: RunRecord, write: CompleteWrite) => void;
-  readonly onUnheld: (record: RunRecord) => void;
-  log(level: LogLevel, message: string, data: Readonly<Record<string, unknown>>): void;
-  report(error: unknown): void;
-}
-
-type ChildPlace = readonly [id: string, command: string, trace: TraceContext | undefined, models?: ModelNames];
 
 export interface FlowRun extends FlowStart {
   readonly record: RunRecord;
@@ -111,16 +65,16 @@ const RUN_CACHE_SIZE = 10_000;
 const RESTART_NODE_MS = 1_000;
 
 export class FlowRunner {
-  readonly #host: FlowRunnerHost;
+  readonly #parts: Parts;
   readonly #inputs: NodeInputs;
   /** Runs whose turns or nodes this worker has run, least recently used first. */
   readonly #runs = new Map<RunNumber, FlowRun>();
 
   readonly #reading = new Set<Promise<void>>();
 
-  constructor(host: FlowRunnerHost) {
-    this.#host = host;
-    this.#inputs = new NodeInputs(host.store, host.timers);
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#inputs = new NodeInputs(parts.store, parts.timers);
   }
 
   /** Nodes or turns wait for a read. */
@@ -156,8 +110,8 @@ export class FlowRunner {
       this.#withStarted(this.#remember(record, undefined)),
       (run) => this.#commitTurn(run, turn),
       (error: unknown) => {
-        this.#host.report(error);
-        this.#host.persist({ write: "return-turn", run: record.run, token });
+        this.#parts.log.report(error);
+        this.#parts.persistentWrites.submit({ write: "return-turn", run: record.run, token });
       },
     );
   }
@@ -166,9 +120,9 @@ export class FlowRunner {
     const isNew = record.head === run.firstHead;
     if (isNew && isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     const read = inbox.at(-1)?.arrival ?? record.arrivals;
-    const claims = new PlannedClaims(this.#host);
+    const claims = new PlannedClaims(this.#parts);
     let plan: CompletionPlan;
-    if (suspicion > 0) this.#host.clearSuspect(String(record.run));
+    if (suspicion > 0) this.#parts.quarantine.clear(String(record.run));
     try {
       plan = planTurn(run.body, { isNew, input: inputOf(run), inbox }, this.#planHost(run, claims));
     } catch (error) {
@@ -185,34 +139,34 @@ export class FlowRunner {
     const cached = this.#runs.get(item.run);
     const known = cached?.record.version === readNodeRoute(item.name)?.version ? cached : undefined;
     if (known?.started !== undefined) return this.#startKnown(known, item, undefined);
-    const { store } = this.#host;
+    const { store } = this.#parts;
     const found = known === undefined ? store.findRun(item.runId, item.generation) : Promise.resolve(known.record);
     this.#track(
       found.then((record) => record && this.#withStarted(this.#remember(record, undefined))),
-      (run) => (run === undefined ? this.#host.slots.release() : this.#startKnown(run, item, undefined)),
+      (run) => (run === undefined ? this.#parts.slots.release() : this.#startKnown(run, item, undefined)),
       (error: unknown) => this.#failStart(item, error),
     );
   }
 
   /** worker.R2. Other workers can claim the node at once. */
   #releaseUnstarted({ run, item, token, attempt, execution, slot, suspicion }: ClaimedItem): void {
-    this.#host.slots.release();
+    this.#parts.slots.release();
     const unused = { attempt, executions: execution - 1, ...(slot && { slot }) };
-    if (suspicion === 0) this.#host.persist({ write: "return-item", run, item, token, ...unused });
+    if (suspicion === 0) this.#parts.persistentWrites.submit({ write: "return-item", run, item, token, ...unused });
   }
 
   #failStart(item: ClaimedItem, error: unknown): void {
-    this.#host.slots.release();
+    this.#parts.slots.release();
     this.#releaseLater(item, error);
   }
 
   #releaseLater(item: ClaimedItem, error: unknown): void {
-    this.#host.report(error);
-    if (item.suspicion > 0) this.#host.clearSuspect(`${item.run} ${item.item}`);
+    this.#parts.log.report(error);
+    if (item.suspicion > 0) this.#parts.quarantine.clear(`${item.run} ${item.item}`);
     const { run, token, slot, attempt } = item;
     // Later: the data that could not be read may become readable.
-    const availableAt = this.#host.store.now() + RESTART_NODE_MS;
-    this.#host.persist({
+    const availableAt = this.#parts.store.now() + RESTART_NODE_MS;
+    this.#parts.persistentWrites.submit({
       write: "return-item",
       run,
       item: item.item,
@@ -225,17 +179,17 @@ export class FlowRunner {
 
   /** `inputs`: the node's inputs, if all of them are in memory. */
   #startKnown(run: FlowRun, item: ClaimedItem, inputs: readonly NodeInput[] | undefined): void {
-    if (!this.#host.mayStart()) return this.#releaseUnstarted(item);
+    if (this.#parts.drain.isDraining || this.#parts.isStopped) return this.#releaseUnstarted(item);
     let ref: NodeRef;
     try {
       ref = requireRef(run.body, item.item);
     } catch (error) {
-      this.#host.slots.release();
+      this.#parts.slots.release();
       return this.#stop(run.record, fenceOf(item), error);
     }
     if (ref.isPortion) return this.#startPortion(run, ref, item);
     const given = this.#argumentsOf(run, ref, item, inputs);
-    run.answers ??= FlowAnswers.of(this.#host.store, run.body, run.started) ?? false;
+    run.answers ??= FlowAnswers.of(this.#parts.store, run.body, run.started) ?? false;
     if (run.answers !== false) return this.#answer(run.answers, run, ref, item, given);
     if (!(given instanceof Promise)) return this.#runNode(run, ref, item, given);
     this.#track(
@@ -252,7 +206,7 @@ export class FlowRunner {
     inputs: readonly NodeInput[] | undefined,
   ): NodeArguments | Promise<NodeArguments> {
     if (ref.rederives)
-      return this.#host.store.readJournal(item.run, item.seq - 1, 1).then(([entry]) => {
+      return this.#parts.store.readJournal(item.run, item.seq - 1, 1).then(([entry]) => {
         // Nodes that follow from the input start with this, without another read.
         if (entry?.type === "RunStarted") run.started = entry.data;
         return { value: valueOf(entry) };
@@ -278,11 +232,11 @@ export class FlowRunner {
       ({ read, answer }) => {
         if (answer === "execute") return this.#runNode(run, ref, item, read);
         if (answer === "unrecorded") {
-          this.#host.slots.release();
+          this.#parts.slots.release();
           return this.#stop(run.record, fenceOf(item), effectNotRecorded(item.item));
         }
-        this.#host.tasks.startNode(item, (host) => {
-          host.onSettled(item);
+        this.#parts.tasks.startNode(item, (running) => {
+          running.onSettled();
           this.#ended(run, ref, item, answer);
           return undefined;
         });
@@ -293,12 +247,12 @@ export class FlowRunner {
 
   /** Queues the next items of a spread with limits per key. */
   #startPortion(run: FlowRun, ref: NodeRef, item: ClaimedItem): void {
-    const claims = new PlannedClaims(this.#host);
+    const claims = new PlannedClaims(this.#parts);
     this.#track(
       this.#inputs.portionKeys(item.run, item.seq),
       (keys) =>
-        this.#host.tasks.startNode(item, (host) => {
-          host.onSettled(item);
+        this.#parts.tasks.startNode(item, (running) => {
+          running.onSettled();
           this.#commit(run, fenceOf(item), planPortion(run.body, ref, keys, this.#planHost(run, claims)), claims);
           return undefined;
         }),
@@ -313,15 +267,23 @@ export class FlowRunner {
     { run, item, token, attempt, execution, suspicion }: ClaimedItem,
     slot: QueueSlot,
   ): void {
-    if (suspicion > 0) this.#host.clearSuspect(`${run} ${item}`);
+    if (suspicion > 0) this.#parts.quarantine.clear(`${run} ${item}`);
     const into = { name: routeOf(body, ref.head.region.head), slot };
-    this.#host.persist({ write: "return-item", run, item, token, attempt, executions: execution - 1, into });
+    this.#parts.persistentWrites.submit({
+      write: "return-item",
+      run,
+      item,
+      token,
+      attempt,
+      executions: execution - 1,
+      into,
+    });
   }
 
   #runNode(run: FlowRun, ref: NodeRef, item: ClaimedItem, given: NodeArguments): void {
-    this.#host.tasks.startNode(item, (host: TaskHost) =>
-      runFlowNode(host, run.body, ref, item, given, {
-        span: () => nodeSpan(this.#host, run, ref.head.region.head.id, item),
+    this.#parts.tasks.startNode(item, (running) =>
+      runFlowNode(running, run.body, ref, given, {
+        span: () => nodeSpan(this.#parts, run, ref.head.region.head.id, item),
         ended: (outcome) => this.#ended(run, ref, item, outcome),
         child: (child) => this.#startChild(run, ref, item, child),
         queued: (slot) => this.#moveToQueue(run, ref, item, slot),
@@ -335,13 +297,13 @@ export class FlowRunner {
   }
 
   #ended(run: FlowRun, ref: NodeRef, item: ClaimedItem, outcome: NodeOutcome): void {
-    if (item.suspicion > 0) this.#host.clearSuspect(`${item.run} ${item.item}`);
-    const claims = new PlannedClaims(this.#host);
+    if (item.suspicion > 0) this.#parts.quarantine.clear(`${item.run} ${item.item}`);
+    const claims = new PlannedClaims(this.#parts);
     this.#commit(run, fenceOf(item), planCompletion(run.body, ref, outcome, this.#planHost(run, claims)), claims);
   }
 
   #startChild(run: FlowRun, ref: NodeRef, item: ClaimedItem, child: StartedChild): void {
-    if (item.suspicion > 0) this.#host.clearSuspect(`${item.run} ${item.item}`);
+    if (item.suspicion > 0) this.#parts.quarantine.clear(`${item.run} ${item.item}`);
     this.#track(
       this.#childId(run.record, item.item),
       (id) => this.#startChildAs(id, run, ref, item, child),
@@ -354,7 +316,7 @@ export class FlowRunner {
     const first = `${id}/${item}`;
     for (let life = 1; ; life += 1) {
       const childId = life === 1 ? first : `${first}~${life}`;
-      const taken = await this.#host.store.findRun(childId);
+      const taken = await this.#parts.store.findRun(childId);
       if (taken?.parent !== run || taken.parentCommand !== item) return childId;
     }
   }
@@ -362,7 +324,7 @@ export class FlowRunner {
   #startChildAs(id: string, run: FlowRun, ref: NodeRef, item: ClaimedItem, child: StartedChild): void {
     let started: { readonly data: string; readonly child: NewChild };
     try {
-      started = this.#host.newChild(child, id, item.item, traceOf(run), modelsOf(run));
+      started = newFlowChild(this.#parts, child, id, item.item, traceOf(run), modelsOf(run));
     } catch (error) {
       // The deployment is wrong, so the run is stopped instead of failed.
       if (error instanceof RepriseError && error.code === "UNKNOWN_DEFINITION")
@@ -377,7 +339,7 @@ export class FlowRunner {
       messages: [],
       then: "continue",
     };
-    this.#commit(run, fenceOf(item), plan, new PlannedClaims(this.#host));
+    this.#commit(run, fenceOf(item), plan, new PlannedClaims(this.#parts));
   }
 
   /** flow-runner.F5 */
@@ -385,42 +347,43 @@ export class FlowRunner {
     const isItem = "item" in fence;
     const { message, evidence } = blockedEvidence(error, isItem ? fence.item : undefined);
     const held = isItem ? fence : { token: fence.turn };
-    submitStop(this.#host, record, { write: "stop", run: record.run, ...held, status: "blocked", evidence }, message);
+    submitStop(this.#parts, record, { write: "stop", run: record.run, ...held, status: "blocked", evidence }, message);
   }
 
   // ── commits (flow-runner.F2) ──
 
   #planHost({ record }: FlowRun, claims: PlannedClaims): PlanHost {
-    return { record, limits: this.#host.limits, claim: (...asked) => claims.for(...asked) };
+    return { record, limits: this.#parts.limits, claim: (...asked) => claims.for(...asked) };
   }
 
   #commit(run: FlowRun, fence: NodeFence, plan: CompletionPlan, claims: PlannedClaims): void {
     const { record, runtime } = run;
-    const span = endSpan(this.#host, run, plan.then);
+    const span = endSpan(this.#parts, run, plan.then);
     const { run: number, budget } = record;
     const write: CompleteWrite = { write: "complete", run: number, budget, fence, ...plan, runtime, span };
-    this.#host.pump.submit(write).then(
+    this.#parts.pump.submit(write).then(
       (outcome) => this.#committed(run, write, outcome, claims),
       (error: unknown) => {
         claims.release();
-        this.#host.report(error);
+        this.#parts.log.report(error);
       },
     );
   }
 
   #committed(run: FlowRun, write: CompleteWrite, outcome: CompleteOutcome, claims: PlannedClaims): void {
     const { record } = run;
-    const { claimer } = this.#host;
+    const { claimer, runs, starts, failures, options } = this.#parts;
     if (outcome.status !== "committed") {
       claims.release();
       if (outcome.status === "stale") return void this.#runs.delete(record.run);
       const { code, node } = outcome.evidence;
       const message = `Flow ${run.body.name} is blocked: ${code} at node ${node}. Run \`reprise show ${shellWord(record.id)}\` for the evidence.`;
-      this.#host.log("error", message, { run: record.id, status: "blocked" });
-      return this.#host.onUnheld(record);
+      options.log("error", message, { run: record.id, status: "blocked" });
+      return options.onUnheld(record);
     }
     run.runtime = undefined;
-    this.#host.onCommitted(record, write);
+    failures.onNodes(record, write);
+    options.onCommitted(record);
     this.#cacheItems(record.run, write, outcome.seq);
     for (const queued of outcome.queued) {
       if (queued.token === undefined) {
@@ -431,9 +394,9 @@ export class FlowRunner {
       this.#startLocal(run, write, queued.item, queued.token, queued.seq);
     }
     claims.release();
-    this.#host.adoptChildren(write.children, outcome.children);
-    for (const notified of outcome.notified) this.#host.onArrival(notified);
-    for (const { to } of write.messages) this.#host.onArrival(to);
+    starts.adoptChildren(write.children, outcome.children);
+    for (const notified of outcome.notified) runs.arrived(notified);
+    for (const { to } of write.messages) runs.arrived(to);
     if (write.then !== "continue") return this.#onEnded(run, write, write.then, outcome);
     if (outcome.more) claimer.request("turns");
     if ("item" in write.fence) claimer.onQueueSlotFreed();
@@ -447,11 +410,11 @@ export class FlowRunner {
   ): void {
     const { record } = run;
     this.#runs.delete(record.run);
-    if (isObserved()) emitEnded(record, status, this.#host.store.now());
-    this.#host.tasks.abandon(record.run, () => new CancelledError("The run has ended."));
-    this.#host.claimer.onQueueSlotFreed();
+    if (isObserved()) emitEnded(record, status, this.#parts.store.now());
+    this.#parts.tasks.abandon(record.run, () => new CancelledError("The run has ended."));
+    this.#parts.claimer.onQueueSlotFreed();
     const last = entries.at(-1)!;
-    this.#host.onEnded(record, status, { ...last, seq: seq + entries.length - 1, at });
+    this.#parts.events.ended(record, status, { ...last, seq: seq + entries.length - 1, at });
   }
 
   #cacheItems(run: RunNumber, { spread, entries }: CompleteWrite, seq: number): void {
@@ -477,9 +440,9 @@ export class FlowRunner {
     const known = cached?.record.version === record.version ? cached : undefined;
     const run: FlowRun = {
       record,
-      body: known?.body ?? this.#host.registry.getFlow(record.definition, record.version),
+      body: known?.body ?? this.#parts.registry.getFlow(record.definition, record.version),
       started: started ?? known?.started,
-      runtime: lacksRuntime(record.runtime, this.#host.runtime) ? this.#host.runtime : undefined,
+      runtime: lacksRuntime(record.runtime, this.#parts.options.runtime) ? this.#parts.options.runtime : undefined,
       firstHead: known?.firstHead ?? 1,
     };
     this.#runs.delete(record.run);
@@ -490,7 +453,7 @@ export class FlowRunner {
   }
 
   async #withStarted(run: FlowRun): Promise<FlowRun> {
-    if (run.started === undefined) Object.assign(run, await readFlowStart(this.#host.store, run.record.run));
+    if (run.started === undefined) Object.assign(run, await readFlowStart(this.#parts.store, run.record.run));
     return run;
   }
 }

@@ -10,9 +10,11 @@ import {
   type SpanKind,
   type SpanStart,
   type Store,
-  type Telemetry,
   type TraceContext,
 } from "../kernel/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
+
+type UsedParts = PartsOf<"now" | "options">;
 
 export interface FlowStart {
   /** The data of the first entry, once it was read. */
@@ -36,7 +38,7 @@ export function modelsOf({ started }: FlowStart): ModelNames | undefined {
 }
 
 function flowSpan(
-  { telemetry, store }: { readonly telemetry?: Telemetry | undefined; readonly store: Store },
+  { options: { telemetry }, now }: UsedParts,
   flow: FlowStart & { readonly record: RunRecord },
   kind: SpanKind,
   name: string,
@@ -45,28 +47,28 @@ function flowSpan(
   if (telemetry === undefined) return undefined;
   const { id: run, definition, version, generation } = flow.record;
   const parent = traceOf(flow);
-  return telemetry.begin({ kind, name, run, definition, version, generation, parent, now: () => store.now(), ...what });
+  return telemetry.begin({ kind, name, run, definition, version, generation, parent, now, ...what });
 }
 
 /** Of an execution of the node's function. */
 export function nodeSpan(
-  host: { readonly telemetry?: Telemetry | undefined; readonly store: Store },
+  parts: UsedParts,
   flow: FlowStart & { readonly record: RunRecord },
   name: string,
   { item: command, attempt, execution, slot }: ClaimedItem,
 ): OpenSpan | undefined {
-  return flowSpan(host, flow, "node", name, { command, attempt: attempt + 1, execution, queue: slot?.queue });
+  return flowSpan(parts, flow, "node", name, { command, attempt: attempt + 1, execution, queue: slot?.queue });
 }
 
 /** A flow holds no turn while its nodes run: one span of its work, from its start to its end. */
 export function endSpan(
-  host: { readonly telemetry?: Telemetry | undefined; readonly store: Store },
+  parts: UsedParts,
   flow: FlowStart & { readonly record: RunRecord },
   then: string,
 ): OpenSpan | undefined {
   if (then === "continue") return undefined;
   const { definition, createdAt: startedAt } = flow.record;
-  const span = flowSpan(host, flow, "invoke", definition, { startedAt });
+  const span = flowSpan(parts, flow, "invoke", definition, { startedAt });
   span?.finish({ status: then });
   return span;
 }

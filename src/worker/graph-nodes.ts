@@ -3,12 +3,10 @@
 // While all nodes wait for durable commands, the worker releases the run's turn (hot-run.H5). If the code of a node continues
 // then, its actions are deferred and the worker requests the turn again.
 
-import type { MessageWrite, RunRecord } from "../kernel/index.ts";
 import { entryData, type LimitWaitRequest, type OperationRequest, type StopNodesRequest } from "../workflow/index.ts";
 import { EMPTY } from "./pending-commit.ts";
 import type { JournalWriter } from "./journal-writer.ts";
-import type { HotRun } from "./hot-run.ts";
-import type { HotRunHost } from "./hot-run-host.ts";
+import type { HotRun, HotRunParts } from "./hot-run.ts";
 import type { OpenOperations } from "./open-operations.ts";
 import { addMessages } from "./handle-command.ts";
 
@@ -22,7 +20,7 @@ const nothing = (): void => {};
 
 export class GraphNodes {
   readonly #run: HotRun;
-  readonly #host: HotRunHost;
+  readonly #parts: HotRunParts;
   readonly #operations: OpenOperations;
   #deferred: (() => void)[] = [];
   #limit: LimitWaitRequest["limit"];
@@ -31,15 +29,26 @@ export class GraphNodes {
   /** Nodes have started since the last tick of the pump, which resets this. */
   hasStarted = false;
 
-  constructor(run: HotRun, host: HotRunHost, operations: OpenOperations) {
+  constructor(run: HotRun, parts: HotRunParts, operations: OpenOperations) {
     this.#run = run;
-    this.#host = host;
+    this.#parts = parts;
     this.#operations = operations;
   }
 
   defer(work: () => void): void {
     this.#deferred.push(work);
-    if (this.#deferred.length === 1) this.#host.requestTurn(this.#run);
+    if (this.#deferred.length === 1) this.#requestTurn();
+  }
+
+  /** The run was released, and now has something to commit: a message that settles nothing makes its turn due. */
+  #requestTurn(): void {
+    const { pump, runs, log } = this.#parts;
+    const { id, run } = this.#run.record;
+    const arrival = { type: "TimerFired", target: "", data: "{}" } as const;
+    pump.submit({ write: "message", to: id, arrival, once: false }).then(
+      () => runs.arrived(run),
+      (error: unknown) => log.report(error),
+    );
   }
 
   /** The run is held again. */
@@ -51,7 +60,7 @@ export class GraphNodes {
 
   /** The code of a node has issued a command outside a delivery. */
   onCommand(): void {
-    if (!this.#run.defer(nothing)) this.#host.markRunning(this.#run);
+    if (!this.#run.defer(nothing)) this.#parts.pump.markRunning(this.#run);
   }
 
   /** A node's function has ended and will not be retried. */
@@ -70,7 +79,7 @@ export class GraphNodes {
       this.#cancelHeld?.();
       this.#cancelHeld = undefined;
     } else
-      this.#cancelHeld ??= this.#host.timers.set(UNREQUESTED_MS, () => {
+      this.#cancelHeld ??= this.#parts.timers.set(UNREQUESTED_MS, () => {
         this.#cancelHeld = undefined;
         waits.skipUnrequested();
         this.onCommand();
@@ -114,8 +123,8 @@ export class GraphNodes {
     this.#cancelWait?.();
     const limit = this.#limit;
     if (limit === undefined) return;
-    const pause = (): void => this.#host.pauseRun(this.#run, limit.evidence());
-    this.#cancelWait = this.#host.timers.set(limit.ms, pause, { ref: false });
+    const pause = (): void => this.#parts.control.pauseFromCode(this.#run, limit.evidence());
+    this.#cancelWait = this.#parts.timers.set(limit.ms, pause, { ref: false });
   }
 
   /** The run leaves memory. */
@@ -124,9 +133,4 @@ export class GraphNodes {
     this.#cancelHeld?.();
     this.#limit = undefined;
   }
-}
-
-/** Makes the run's turn due, with a message that settles nothing. */
-export function requestTurn({ id }: RunRecord): MessageWrite {
-  return { write: "message", to: id, arrival: { type: "TimerFired", target: "", data: "{}" }, once: false };
 }

@@ -20,9 +20,10 @@ import {
   type StopNodesRequest,
   type TaskRequest,
 } from "../workflow/index.ts";
+import { childRun } from "../process/index.ts";
 import { appended } from "./pending-commit.ts";
 import type { JournalWriter } from "./journal-writer.ts";
-import type { HotRunHost } from "./hot-run-host.ts";
+import type { HotRunParts } from "./hot-run.ts";
 
 interface KnownToRun {
   /** The messages that a full checkpoint keeps (checkpoint.C4). */
@@ -34,15 +35,15 @@ interface KnownToRun {
 /** Returns how many tasks the run claimed eagerly. */
 export function handleCommand(
   journal: JournalWriter,
-  host: HotRunHost,
+  parts: HotRunParts,
   request: Exclude<CommandRequest, LimitWaitRequest | OperationRequest | StopNodesRequest>,
   { delivered, settledPorts }: KnownToRun,
 ): number {
   switch (request.kind) {
     case "task":
-      return addTask(journal, host, request);
+      return addTask(journal, parts, request);
     case "child":
-      addChild(journal, host, request);
+      addChild(journal, parts, request);
       return 0;
     case "timer": {
       const { seq, at } = journal.append("TimerStarted", request.command, request.data, undefined, request.since);
@@ -78,7 +79,7 @@ export function handleCommand(
       return 0;
     case "input-change":
       journal.append("InputChanged", request.command, request.data);
-      host.onInputChanged(journal.record, request.command, request.message);
+      parts.log.inputChanged(journal.record, request.command, request.message);
       return 0;
     case "answer":
       journal.append(request.type, request.command, request.data);
@@ -139,13 +140,13 @@ function addStep(
   pending.checkpoints = appended(pending.checkpoints, { step, seq, chain, key, label, state });
 }
 
-function addTask(journal: JournalWriter, host: HotRunHost, request: TaskRequest): number {
+function addTask(journal: JournalWriter, parts: HotRunParts, request: TaskRequest): number {
   const { command, task, priority, slot } = request;
   const { record, pending } = journal;
   const span = journal.begin("send", slot?.queue ?? task.name, { command, queue: slot?.queue });
   const data = sent(journal, request.data, span);
   const { seq } = journal.append("TaskScheduled", command, data);
-  const claim = host.claimTask(task.name, slot, data);
+  const claim = parts.eagerClaims.claimTask(task.name, slot, data);
   const plain = { item: command, kind: "task", name: task.name, priority, seq } as const;
   const item = span === undefined ? plain : { ...plain, span };
   if (claim === undefined) {
@@ -173,7 +174,7 @@ function addTask(journal: JournalWriter, host: HotRunHost, request: TaskRequest)
   return 1;
 }
 
-function addChild(journal: JournalWriter, host: HotRunHost, request: ChildRequest): void {
+function addChild(journal: JournalWriter, parts: HotRunParts, request: ChildRequest): void {
   const { pending } = journal;
   journal.append("ChildWorkflowInitiated", request.command, request.data);
   const taken: Arrival = {
@@ -181,9 +182,9 @@ function addChild(journal: JournalWriter, host: HotRunHost, request: ChildReques
     target: request.command,
     data: entryData.childIdTakenData(request.childId, request.command),
   };
-  const claim = host.claimChild(request);
+  const claim = parts.eagerClaims.claimChild(request);
   pending.children = appended(pending.children, {
-    run: host.newChild(request, journal.trace),
+    run: childRun(parts.options, request, journal.trace),
     command: request.command,
     detached: request.detached,
     ...(claim && { claim }),

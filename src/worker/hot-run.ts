@@ -18,7 +18,6 @@ import {
   type EndedRunStatus,
   type EntryType,
   type InboxRow,
-  type ItemFence,
   type NewChild,
   type NextGeneration,
   type RunRecord,
@@ -48,28 +47,28 @@ import {
   isAwaitedReply,
   isDelivered,
 } from "./apply-message.ts";
-import { appended, PendingCommit, EMPTY } from "./pending-commit.ts";
+import { appended, EMPTY } from "./pending-commit.ts";
 import { JournalWriter, type EndedExecution } from "./journal-writer.ts";
-import type { HotRunHost } from "./hot-run-host.ts";
-import { isTooLong, warnIfLong } from "./journal-limit.ts";
+import { HeldTurn } from "./held-turn.ts";
 import { GraphNodes } from "./graph-nodes.ts";
 import { OpenOperations } from "./open-operations.ts";
+import type { PartsOf } from "./worker-parts.ts";
+import { runOperation, type OperationParts } from "./run-operation.ts";
 import { appendEnd, endFields, nextGeneration } from "./run-end.ts";
 import { handleCommand } from "./handle-command.ts";
 import { chunkSource, resetStreams, type StepExecution } from "./stream-resets.ts";
 import { KnownAnswers } from "./known-answers.ts";
 import type { PendingTransaction } from "./transactions.ts";
 
+export type HotRunParts = OperationParts &
+  PartsOf<"control" | "eagerClaims" | "journalLimit" | "localQueue" | "persistentWrites" | "tasks">;
+
 export class HotRun {
   readonly record: RunRecord;
   readonly execution: Execution;
-  readonly #host: HotRunHost;
-  #token: string | undefined;
+  readonly #parts: HotRunParts;
   readonly journal: JournalWriter;
-  #read: number;
-  #readCommitted: number;
-  #inFlight: PendingCommit | undefined;
-  #releasing = false;
+  readonly #turn: HeldTurn;
   readonly #deliverable = new Fifo<Delivery>();
   readonly #operations = new OpenOperations();
   /** Only for a fork that does not execute all its commands; for a graph; for a run with a budget. */
@@ -89,22 +88,21 @@ export class HotRun {
   /** The pump collects this run's commands in its next tick. */
   isRunning = false;
 
-  constructor(record: RunRecord, execution: Execution, host: HotRunHost, token: string, read: number) {
+  constructor(record: RunRecord, execution: Execution, parts: HotRunParts, token: string, read: number) {
     this.record = record;
     this.execution = execution;
-    this.#host = host;
-    this.#token = token;
-    this.journal = new JournalWriter(record, host, execution.started.data.trace);
+    this.#parts = parts;
+    this.journal = new JournalWriter(record, parts, execution.started.data.trace);
     this.journal.checkpointSeq = execution.checkpointSeq;
-    if (record.budget !== undefined) this.budget = new BudgetWaits(this, host, this.#operations);
-    if (execution.nodes !== undefined) this.nodes = new GraphNodes(this, host, this.#operations);
+    this.#turn = new HeldTurn(this.journal, token, read);
+    if (record.budget !== undefined) this.budget = new BudgetWaits(this, parts, this.#operations);
+    if (execution.nodes !== undefined) this.nodes = new GraphNodes(this, parts, this.#operations);
     if (execution.answers !== undefined)
       this.#known = new KnownAnswers(execution, execution.answers, this.journal, this.#operations);
-    this.#read = this.#readCommitted = read;
   }
 
   get token(): string | undefined {
-    return this.#token;
+    return this.#turn.token;
   }
   get head(): number {
     return this.journal.head;
@@ -114,7 +112,7 @@ export class HotRun {
     return this.journal.matches(read);
   }
   get read(): number {
-    return this.#read;
+    return this.#turn.read;
   }
   get ended(): EndedRunStatus | undefined {
     return this.#ended;
@@ -124,7 +122,7 @@ export class HotRun {
   }
   /** Held, neither ended nor being released: it journals results. */
   get acceptsResults(): boolean {
-    return this.#token !== undefined && !this.#discarded && !this.#releasing && this.#ended === undefined;
+    return this.#turn.isOpen && !this.#discarded && this.#ended === undefined;
   }
   /** The size of the pending commit, in entries. */
   get pendingWeight(): number {
@@ -133,11 +131,7 @@ export class HotRun {
 
   /** Holds a cached run again, under a new token; the caller has checked that the journal has not moved. */
   reacquire(token: string, read: number): void {
-    this.#token = token;
-    // Another worker may have consumed messages without writing an entry.
-    this.#read = this.#readCommitted = read;
-    this.#releasing = false;
-    this.journal.beginStretch();
+    this.#turn.reacquire(token, read);
     this.nodes?.onHeld();
   }
 
@@ -145,11 +139,11 @@ export class HotRun {
   discard(reason: () => unknown): void {
     this.#discarded = true;
     this.nodes?.discard();
-    this.#token = undefined;
+    this.#turn.abandon();
     this.#operations.abandon(reason, nothing);
     // Tasks claimed eagerly in a commit that did not happen: their slots are free again.
-    for (const pending of [this.#inFlight, this.journal.pending]) {
-      for (const item of pending?.localItems ?? EMPTY) this.#host.releaseTaskSlot(item);
+    for (const pending of [this.#turn.inFlight, this.journal.pending]) {
+      for (const item of pending?.localItems ?? EMPTY) this.#parts.localQueue.cancelReserved(item);
       if (pending !== undefined) pending.localItems = EMPTY;
     }
   }
@@ -161,12 +155,8 @@ export class HotRun {
     if (!this.acceptsResults) return;
     // Pending commands go first: a completion must follow its command, and a cancel must cover it.
     this.#handleCommands();
-    for (const row of rows) {
-      if (row.arrival <= this.#read) continue;
-      this.#read = row.arrival;
-      this.receive(row);
-    }
-    this.#host.markDirty(this);
+    for (const row of rows) if (this.#turn.advance(row.arrival)) this.receive(row);
+    this.#parts.pump.markDirty(this);
   }
 
   /** Appends what has arrived for the run. */
@@ -205,9 +195,10 @@ export class HotRun {
   #abandonTasks(isKept: (command: string) => boolean): void {
     const { pending } = this.journal;
     const unclaimed = pending.localItems.filter(({ item }) => !isKept(item));
-    for (const item of unclaimed) this.#host.releaseTaskSlot(item);
+    for (const item of unclaimed) this.#parts.localQueue.cancelReserved(item);
     if (unclaimed.length > 0) pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
-    this.#localTasks -= unclaimed.length + this.#host.abandonTasks(this, isKept);
+    this.#localTasks -=
+      unclaimed.length + this.#parts.tasks.abandon(this.record.run, () => new CancelledError(), isKept);
   }
 
   /** A task that this worker ran for the run has ended; the commit also removes its item. */
@@ -220,13 +211,13 @@ export class HotRun {
     this.journal.pending.arrivals = appended(this.journal.pending.arrivals, arrival);
     if (this.execution.isOpen(item.item))
       appendTerminal(this.journal, this.execution, type, target, data, decodeData(type, data), ran);
-    this.#host.markDirty(this);
+    this.#parts.pump.markDirty(this);
   }
 
   /** An eagerly claimed task was released, or its result was submitted separately. */
   onLocalTaskGone(): void {
     this.#localTasks -= 1;
-    if (this.acceptsResults) this.#host.markDirty(this);
+    if (this.acceptsResults) this.#parts.pump.markDirty(this);
   }
 
   /** False when the operation is no longer open, or the run is paused. */
@@ -235,7 +226,7 @@ export class HotRun {
     if (!this.acceptsResults || !this.#operations.has(command)) return false;
     if (this.#paused) this.#operations.park({ ...request, attempt: attempt.storedAttempt, dueAt: undefined });
     else this.#operations.start(command, attempt);
-    if (!this.#paused && resetStreams(this.journal, this.execution, request, attempt)) this.#host.markDirty(this);
+    if (!this.#paused && resetStreams(this.journal, this.execution, request, attempt)) this.#parts.pump.markDirty(this);
     return !this.#paused;
   }
 
@@ -248,19 +239,21 @@ export class HotRun {
   pause(): void {
     if (!this.acceptsResults) return;
     this.#paused = true;
-    this.#host.markDirty(this);
+    this.#parts.pump.markDirty(this);
   }
 
   unpause(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    for (const request of this.#operations.unpark()) this.#host.runOperation(this, request);
-    this.#host[this.#deliverable.length > 0 ? "markReady" : "markRunning"](this);
+    for (const request of this.#operations.unpark()) runOperation(this.#parts, this, request);
+    this.#parts.pump[this.#deliverable.length > 0 ? "markReady" : "markRunning"](this);
   }
 
   /** Paused, idle and committed: the turn can be released. */
   get isParked(): boolean {
-    return this.#isPausedIdle && this.#inFlight === undefined && this.#ended === undefined && this.pendingWeight === 0;
+    return (
+      this.#isPausedIdle && this.#turn.inFlight === undefined && this.#ended === undefined && this.pendingWeight === 0
+    );
   }
 
   get #isPausedIdle(): boolean {
@@ -287,7 +280,7 @@ export class HotRun {
     if (this.execution.isOpen(command))
       at = appendTerminal(this.journal, this.execution, type, command, text, data, ran);
     if (type === "NodeCompleted") this.execution.nodes?.onCompleted?.(command, at);
-    this.#host.markDirty(this);
+    this.#parts.pump.markDirty(this);
   }
 
   // ── nodes ──
@@ -309,7 +302,7 @@ export class HotRun {
   /** User SQL that is committed together with its entry. */
   enqueueTransaction(waiting: PendingTransaction): void {
     this.#operations.addTransaction(waiting);
-    this.#host.markDirty(this);
+    this.#parts.pump.markDirty(this);
   }
 
   get hasTransaction(): boolean {
@@ -320,7 +313,7 @@ export class HotRun {
   takeTransaction(): PendingTransaction | undefined {
     const next = this.#operations.takeTransaction();
     if (next === undefined) return undefined;
-    if (this.hasTransaction) this.#host.markDirty(this);
+    if (this.hasTransaction) this.#parts.pump.markDirty(this);
     return this.acceptsResults && this.#operations.has(next.request.command) ? next : undefined;
   }
 
@@ -334,7 +327,7 @@ export class HotRun {
     if (isNode === true) closePromises(this.journal, this.execution, this.execution.abandoned);
     const { at } = this.journal.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, ran);
     if (isNode === true) this.execution.nodes?.repeatAt(command, at + delayMs);
-    this.#host.markDirty(this);
+    this.#parts.pump.markDirty(this);
     return at + delayMs;
   }
 
@@ -343,7 +336,7 @@ export class HotRun {
     const data = encodeChunk(this.execution, stream, chunk);
     if (this.defer(() => this.emit(stream, chunk, from)) || !this.acceptsResults) return;
     this.journal.emit({ stream, number: undefined, data, ...chunkSource(this.record, from) });
-    this.#host.markDirty(this);
+    this.#parts.pump.markDirty(this);
   }
 
   // ── deliveries and commands ──
@@ -355,7 +348,9 @@ export class HotRun {
   /** The code has received every journaled completion. */
   get isCurrent(): boolean {
     const { length } = this.journal.pending.deliveries;
-    return !this.#discarded && !this.hasDeliverable && length === 0 && (this.#inFlight?.deliveries.length ?? 0) === 0;
+    return (
+      !this.#discarded && !this.hasDeliverable && length === 0 && (this.#turn.inFlight?.deliveries.length ?? 0) === 0
+    );
   }
 
   deliverNext(): void {
@@ -373,21 +368,23 @@ export class HotRun {
   afterDrain(): void {
     if (!this.acceptsResults || this.execution.stop !== undefined) return;
     this.#handleCommands();
-    if (this.head >= this.#host.checkFrom) warnIfLong(this.#host, this.journal);
+    const { journalLimit } = this.#parts;
+    if (this.head >= journalLimit.checkFrom) journalLimit.warnIfLong(this.journal);
     if (this.execution.stop !== undefined) return;
     if (this.execution.abandoned.length > 0) this.#cancelAbandonedWaits();
     if (this.execution.outcome === undefined) this.#known?.giveNext(this);
     if (this.execution.outcome !== undefined) this.#end();
-    else if (this.#deliverable.length > 0) return this.#host.markReady(this);
+    else if (this.#deliverable.length > 0) return this.#parts.pump.markReady(this);
     else if (this.nodes?.deliverNext() !== true) this.execution.checkStalled();
-    else this.#host.markRunning(this);
-    this.#host.markDirty(this);
+    else this.#parts.pump.markRunning(this);
+    this.#parts.pump.markDirty(this);
   }
 
   #handleCommands(): void {
     // A node's code starts synchronously and may issue commands.
+    const { journalLimit } = this.#parts;
     while (this.execution.requests.length > 0) {
-      if (this.head >= this.#host.checkFrom && isTooLong(this.#host, this.execution, this.journal)) return;
+      if (this.head >= journalLimit.checkFrom && journalLimit.refuses(this.execution, this.journal)) return;
       for (const request of this.execution.requests.splice(0)) this.#handleCommand(request);
     }
   }
@@ -397,7 +394,7 @@ export class HotRun {
     if (request.kind === "stop-nodes" || request.kind === "limit-wait") return this.nodes?.handleCommand(request);
     if (request.kind !== "operation") {
       const known = { delivered: this.#deliveredMessages, settledPorts: this.#closingPorts };
-      this.#localTasks += handleCommand(this.journal, this.#host, request, known);
+      this.#localTasks += handleCommand(this.journal, this.#parts, request, known);
       // command-task.K2
       if (request.kind === "cancel-task" && request.type === "TaskCancelled")
         this.#abandonTasks((item) => item !== request.command);
@@ -406,12 +403,12 @@ export class HotRun {
     this.#operations.wait(request.command);
     if (this.nodes !== undefined) this.nodes.hasStarted ||= request.isNode === true;
     if (this.#paused) this.#operations.park(request);
-    else this.#host.runOperation(this, request);
+    else runOperation(this.#parts, this, request);
   }
 
   /** checkpoint.C4 */
   readonly #deliveredMessages = (): readonly DeliveredMessage[] => {
-    const coming = [this.#deliverable.all(), this.#inFlight?.deliveries ?? EMPTY, this.journal.pending.deliveries];
+    const coming = [this.#deliverable.all(), this.#turn.inFlight?.deliveries ?? EMPTY, this.journal.pending.deliveries];
     return [...this.execution.promisePorts.all(), ...coming.flat().filter(isDelivered)];
   };
 
@@ -427,8 +424,10 @@ export class HotRun {
     const { outcome } = this.execution;
     if (outcome?.status === "continued") {
       const coming = this.journal.pending.deliveries;
-      const late = [...this.#deliverable.all(), ...(this.#inFlight?.deliveries ?? []), ...coming];
-      this.#next = nextGeneration(this.execution, outcome, late, (one) => this.#host.newGeneration(this.journal, one));
+      const late = [...this.#deliverable.all(), ...(this.#turn.inFlight?.deliveries ?? []), ...coming];
+      this.#next = nextGeneration(this.execution, outcome, late, (one) =>
+        this.#parts.eagerClaims.newGeneration(this.journal, one),
+      );
       if (this.#next !== undefined) abortUpdates(this.journal, this.execution);
     }
     this.#ended = appendEnd(this.journal, this.execution);
@@ -451,17 +450,13 @@ export class HotRun {
 
   /** hot-run.H3. Undefined when there is nothing to commit, or a commit is in flight. */
   takeWrite(): TurnWrite | undefined {
-    if (this.#discarded || this.#token === undefined || this.#inFlight !== undefined) return undefined;
-    const { pending } = this.journal;
+    if (this.#discarded) return undefined;
     const then = this.#ended ?? (this.#isIdle && !this.#paused ? "release" : "hold");
-    if (then === "hold" && !this.#isPausedIdle && pending.isEmpty && this.#read === this.#readCommitted)
-      return undefined;
+    if (then === "hold" && !this.#isPausedIdle && !this.#turn.isDirty) return undefined;
     invariant(this.#localTasks >= 0, "a run has no fewer than 0 eagerly claimed tasks");
-    this.#inFlight = this.journal.takePending();
-    this.#readCommitted = this.#read;
-    this.#releasing = then !== "hold";
-    const write = this.journal.writeOf(pending, this.#token, this.#read, then);
-    return this.#ended === undefined ? write : { ...write, ...endFields(this.execution, this.#next) };
+    const write = this.#turn.take(then);
+    if (write === undefined || this.#ended === undefined) return write;
+    return { ...write, ...endFields(this.execution, this.#next) };
   }
 
   /** hot-run.H2. The commit in flight is durable: its completions are delivered and its work starts. */
@@ -470,13 +465,9 @@ export class HotRun {
     readonly children: readonly NewChild[];
     readonly released: boolean;
   } {
-    const pending = this.#inFlight ?? new PendingCommit(this.journal.chain);
-    this.#inFlight = undefined;
-    const released = this.#releasing;
-    if (released) this.#token = undefined;
-    this.#releasing = false;
+    const { pending, released } = this.#turn.onCommitted();
     for (const delivery of pending.deliveries) this.#deliverable.push(delivery);
-    if (this.#deliverable.length > 0) this.#host.markReady(this);
+    if (this.#deliverable.length > 0) this.#parts.pump.markReady(this);
     const localItems =
       pending.localItems === EMPTY ? EMPTY : pending.localItems.filter((item) => this.#isStillOpen(item));
     return { localItems, children: pending.children, released };
@@ -486,13 +477,12 @@ export class HotRun {
   #isStillOpen(item: ClaimedItem): boolean {
     if (this.execution.isOpen(item.item)) return true;
     this.#localTasks -= 1;
-    this.#host.releaseTaskSlot(item);
+    this.#parts.localQueue.cancelReserved(item);
     return false;
   }
 
-  /** Results of items whose commit was rejected, to be submitted separately. */
-  uncommittedResults(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
-    return [...(this.#inFlight?.results() ?? EMPTY), ...this.journal.pending.results()];
+  get uncommittedResults(): ReturnType<HeldTurn["uncommittedResults"]> {
+    return this.#turn.uncommittedResults();
   }
 }
 

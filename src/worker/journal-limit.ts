@@ -4,7 +4,8 @@
 // entries that a replay reads: all entries of a workflow, and for a graph those since its last full checkpoint.
 
 import type { RunRecord } from "../kernel/index.ts";
-import type { Execution, LogLevel, Stop } from "../workflow/index.ts";
+import type { LogLine } from "../process/index.ts";
+import type { Execution, Stop } from "../workflow/index.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 
 /** A million entries replay in seconds and take some hundred megabytes of memory meanwhile. */
@@ -12,46 +13,39 @@ const ENTRY_LIMIT = 1_000_000;
 /** From here on the worker logs a warning. */
 const WARN_ENTRIES = 50_000;
 
-export interface JournalLimitHost {
-  readonly entryLimit: number;
+export class JournalLimit {
+  readonly entries: number;
   /** Journals shorter than this are not checked. */
   readonly checkFrom: number;
-  warnLongJournal(run: Pick<RunRecord, "id" | "kind">, entries: number): void;
-}
+  readonly #log: LogLine;
 
-type Log = (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
+  constructor(entries: number | undefined, log: LogLine) {
+    this.entries = entries ?? ENTRY_LIMIT;
+    this.checkFrom = Math.min(this.entries, WARN_ENTRIES);
+    this.#log = log;
+  }
 
-export function journalLimit(given: number | undefined, log: Log): JournalLimitHost {
-  const entryLimit = given ?? ENTRY_LIMIT;
-  return {
-    entryLimit,
-    checkFrom: Math.min(entryLimit, WARN_ENTRIES),
-    warnLongJournal: ({ id, kind }, entries) => {
-      const isGraph = kind === "graph";
-      const message = isGraph
+  /** Called before the requests of the code are journaled; true when it stopped the run. */
+  refuses(execution: Execution, { head, replayLength: length }: JournalWriter): boolean {
+    if (execution.outcome !== undefined || length + execution.requests.length <= this.entries) return false;
+    void execution.halt(tooLong(execution, head, length, this.entries));
+    return true;
+  }
+
+  /** Warns once per run and worker. */
+  warnIfLong(journal: JournalWriter): void {
+    const { replayLength: length, checkedAt: lookedAt, record } = journal;
+    journal.checkedAt = length;
+    if (lookedAt < WARN_ENTRIES && length >= WARN_ENTRIES) this.#warn(record, length);
+  }
+
+  #warn({ id, kind }: RunRecord, entries: number): void {
+    const message =
+      kind === "graph"
         ? `Graph run ${id} has written ${entries} entries since its last full checkpoint, so each replay takes longer. Send fewer items per step, or start child graphs from its nodes.`
         : `The journal of run ${id} has ${entries} entries, so each replay takes longer. Continue long runs with ctx.continueAsNew().`;
-      log("warn", message, { run: id, entries });
-    },
-  };
-}
-
-/** Called before the requests of the code are journaled; true when it stopped the run. */
-export function isTooLong(
-  host: JournalLimitHost,
-  execution: Execution,
-  { head, replayLength: length }: JournalWriter,
-): boolean {
-  if (execution.outcome !== undefined || length + execution.requests.length <= host.entryLimit) return false;
-  void execution.halt(tooLong(execution, head, length, host.entryLimit));
-  return true;
-}
-
-/** Warns once per run and worker. */
-export function warnIfLong(host: JournalLimitHost, journal: JournalWriter): void {
-  const { replayLength: length, checkedAt: lookedAt, record } = journal;
-  journal.checkedAt = length;
-  if (lookedAt < WARN_ENTRIES && length >= WARN_ENTRIES) host.warnLongJournal(record, length);
+    this.#log("warn", message, { run: id, entries });
+  }
 }
 
 function tooLong({ body: { kind, name }, commands }: Execution, head: number, entries: number, limit: number): Stop {

@@ -16,26 +16,20 @@ import {
   type RunRecord,
   type SpanKind,
   type SpanStart,
-  type Telemetry,
   type TraceContext,
   type TurnWrite,
 } from "../kernel/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
 import { appended, EMPTY, PendingCommit } from "./pending-commit.ts";
 
-export interface JournalHost {
-  now(): EpochMs;
-  readonly workerName: string;
-  /** The text of this process. */
-  readonly runtime: string;
-  readonly telemetry?: Telemetry | undefined;
-}
+export type JournalParts = PartsOf<"now" | "options">;
 
 /** The execution of user code that an entry ends. */
 export type EndedExecution = Pick<ExecutionFacts, "execution" | "startedAt"> & Partial<ExecutionFacts>;
 
 export class JournalWriter {
   readonly record: RunRecord;
-  readonly #host: JournalHost;
+  readonly #parts: JournalParts;
   #head: number;
   #chain: string;
   /** runtimes.M2. What the next commit adds to the row. */
@@ -54,16 +48,17 @@ export class JournalWriter {
 
   pending: PendingCommit;
 
-  constructor(record: RunRecord, host: JournalHost, trace?: TraceContext) {
+  constructor(record: RunRecord, parts: JournalParts, trace?: TraceContext) {
+    const { runtime, telemetry } = parts.options;
     this.record = record;
-    this.#host = host;
+    this.#parts = parts;
     this.#head = record.head;
     this.checkedAt = record.head;
     this.#chain = record.chain;
-    this.#runtime = lacksRuntime(record.runtime, host.runtime) ? host.runtime : undefined;
+    this.#runtime = lacksRuntime(record.runtime, runtime) ? runtime : undefined;
     this.pending = new PendingCommit(record.chain);
     this.trace = trace;
-    if (host.telemetry !== undefined) this.beginStretch();
+    if (telemetry !== undefined) this.beginStretch();
   }
 
   /** The run is held, again or for the first time. */
@@ -81,10 +76,10 @@ export class JournalWriter {
 
   /** Undefined without telemetry. */
   begin(kind: SpanKind, name: string, what: Partial<SpanStart>): OpenSpan | undefined {
-    const { telemetry } = this.#host;
+    const { options, now } = this.#parts;
+    const { telemetry } = options;
     if (telemetry === undefined) return undefined;
     const { id: run, definition, version, generation } = this.record;
-    const now = (): EpochMs => this.#host.now();
     return telemetry.begin({ kind, name, run, definition, version, generation, now, parent: this.trace, ...what });
   }
 
@@ -108,7 +103,7 @@ export class JournalWriter {
   append(type: EntryType, command: string, data: string, ran?: EndedExecution, since?: EpochMs): Entry {
     this.#head += 1;
     this.#chain = chainAfter(this.#chain, type, command, data);
-    const at = since ?? this.at ?? this.#host.now();
+    const at = since ?? this.at ?? this.#parts.now();
     const entry = {
       seq: this.#head,
       type,
@@ -117,7 +112,7 @@ export class JournalWriter {
       at,
       mark: markOf(this.#chain),
       execution: ran?.execution,
-      worker: ran === undefined ? undefined : (ran.worker ?? this.#host.workerName),
+      worker: ran === undefined ? undefined : (ran.worker ?? this.#parts.options.name),
       // Where the entry is the end, the start follows from the duration.
       startedAt: ran?.tookMs === undefined ? undefined : ran.startedAt,
       tookMs: ran === undefined ? undefined : (ran.tookMs ?? Math.max(0, at - ran.startedAt)),

@@ -6,35 +6,26 @@
 //   two checks in a row found it, under the same token; that token is the fence of the release.
 // lease-reconciler.R3. One query per lease duration, however much the worker holds.
 
-import type { HeldWork, ReturnMessageWrite, Store } from "../kernel/index.ts";
-import type { PersistentWrite } from "./released-claims.ts";
+import type { PartsOf } from "./worker-parts.ts";
 
-export interface LeaseReconcilerHost {
-  readonly store: Store;
-  knowsTurn(turn: HeldWork["turns"][number]): boolean;
-  knowsItem(item: HeldWork["items"][number]): boolean;
-  knowsMessage(message: HeldWork["messages"][number]): boolean;
-  /** Repeats the release until the store answers. */
-  persist(write: PersistentWrite | ReturnMessageWrite): void;
-  released(count: number): void;
-}
+type UsedParts = PartsOf<"log" | "outbox" | "persistentWrites" | "runs" | "store" | "tasks">;
 
 export class LeaseReconciler {
-  readonly #host: LeaseReconcilerHost;
+  readonly #parts: UsedParts;
   /** lease-reconciler.R2. Unknown tokens of the last check. */
   #unknown: ReadonlySet<string> = new Set();
 
-  constructor(host: LeaseReconcilerHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   async run(worker: number): Promise<void> {
-    const { store } = this.#host;
+    const { store, runs, tasks, outbox, persistentWrites, log } = this.#parts;
     const { turns, items, messages } = await store.readHeld(worker);
-    const unknownTurns = turns.filter((turn) => !this.#host.knowsTurn(turn));
-    const unknownItems = items.filter((item) => !this.#host.knowsItem(item));
+    const unknownTurns = turns.filter(({ run, token }) => !runs.holdsToken(run, token));
+    const unknownItems = items.filter(({ run, item, token }) => !tasks.holdsToken(run, item, token));
     const before = this.#unknown;
-    const unknownMessages = messages.filter((message) => !this.#host.knowsMessage(message));
+    const unknownMessages = messages.filter(({ token }) => !outbox.isDelivering(token));
     this.#unknown = new Set([...unknownTurns, ...unknownItems, ...unknownMessages].map(({ token }) => token));
     const wasUnknown = ({ token }: { readonly token: string }): boolean => before.has(token);
     const lost = [
@@ -44,7 +35,9 @@ export class LeaseReconciler {
         .filter(wasUnknown)
         .map((message) => ({ write: "return-message", ...message, availableAt: store.now() }) as const),
     ];
-    for (const write of lost) this.#host.persist(write);
-    if (lost.length > 0) this.#host.released(lost.length);
+    for (const write of lost)
+      if (write.write === "return-message") outbox.submit(write);
+      else persistentWrites.submit(write);
+    if (lost.length > 0) log.leasesReleased(lost.length);
   }
 }

@@ -10,9 +10,10 @@
 // local-queue.Q4. While items wait in the store, new tasks use at most three quarters of the window, and none of it if the window
 //   is not larger than the slots.
 
-import type { EpochMs, Timers } from "../base/index.ts";
+import type { EpochMs } from "../base/index.ts";
 import type { ClaimedItem } from "../kernel/index.ts";
-import type { ExecutionSlots, SlotWaiter } from "./execution-slots.ts";
+import type { SlotWaiter } from "./execution-slots.ts";
+import type { PartsOf } from "./worker-parts.ts";
 
 export const SHORT_WAIT_MS = 50;
 export const LONG_WAIT_MS = 250;
@@ -21,16 +22,12 @@ const MAX_WINDOW = 16_384;
 /** The largest sum of inputs that wait, in characters: each is in memory. */
 const MAX_WAITING_SIZE = 32 * 1024 * 1024;
 
-export interface LocalQueueHost {
-  readonly slots: ExecutionSlots;
-  readonly timers: Timers;
-  now(): EpochMs;
-}
+type UsedParts = PartsOf<"now" | "slots" | "timers">;
 
 export interface QueuedItem {
   readonly item: ClaimedItem;
   /** Claimed eagerly, in the commit that scheduled it. */
-  readonly local: boolean;
+  readonly isLocal: boolean;
 }
 
 interface Enqueued {
@@ -40,7 +37,7 @@ interface Enqueued {
 }
 
 export class LocalQueue {
-  readonly #host: LocalQueueHost;
+  readonly #parts: UsedParts;
   #window: number;
   /** Oldest first. */
   readonly #waiting = new Map<QueuedItem, Enqueued>();
@@ -53,14 +50,14 @@ export class LocalQueue {
   /** The window refused work since it last grew. */
   #isLimiting = false;
 
-  constructor(host: LocalQueueHost) {
-    this.#host = host;
-    this.#window = host.slots.size;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
+    this.#window = parts.slots.size;
   }
 
   /** local-queue.Q1, local-queue.Q2, local-queue.Q4. Whether the worker may lease one more task of this name. */
   admits(task: string, hasBacklog: boolean): boolean {
-    const { load, size } = this.#host.slots;
+    const { load, size } = this.#parts.slots;
     const isWide = this.#window > size;
     const isOpen = load < this.#window && (!hasBacklog || (isWide && this.#eager < this.#window * 0.75));
     this.#isLimiting ||= !isOpen;
@@ -70,7 +67,7 @@ export class LocalQueue {
 
   /** How many items the worker may claim. */
   get room(): number {
-    const { load, free } = this.#host.slots;
+    const { load, free } = this.#parts.slots;
     return this.#waitingSize < MAX_WAITING_SIZE ? Math.max(free, this.#window - load) : free;
   }
 
@@ -78,7 +75,7 @@ export class LocalQueue {
   reserve(data: string): void {
     this.#eager += 1;
     this.#waitingSize += data.length;
-    this.#host.slots.reserve();
+    this.#parts.slots.reserve();
   }
 
   /** The task of `reserve` does not start here. */
@@ -89,21 +86,21 @@ export class LocalQueue {
 
   #unreserve(data: string): void {
     this.#waitingSize -= data.length;
-    this.#host.slots.unreserve();
+    this.#parts.slots.unreserve();
   }
 
   /** Calls `start` now or when a slot is free. `giveBack` is called instead if the work waits too long, after it was removed. */
   add(work: QueuedItem, start: () => void, giveBack: () => void): void {
-    const { item, local } = work;
-    const { slots } = this.#host;
-    if (local) this.#unreserve(item.data);
+    const { item, isLocal } = work;
+    const { slots } = this.#parts;
+    if (isLocal) this.#unreserve(item.data);
     const waiter = slots.whenFree(() => {
       const waited = this.#remove(work);
-      this.#adapt(waited === undefined ? 0 : this.#host.now() - waited.since);
+      this.#adapt(waited === undefined ? 0 : this.#parts.now() - waited.since);
       start();
     });
     if (waiter === undefined) return;
-    this.#waiting.set(work, { since: this.#host.now(), waiter, giveBack });
+    this.#waiting.set(work, { since: this.#parts.now(), waiter, giveBack });
     this.#waitingSize += item.data.length;
     this.#checkLater();
   }
@@ -112,14 +109,14 @@ export class LocalQueue {
   withdraw(work: QueuedItem): boolean {
     const waiting = this.#remove(work);
     if (waiting === undefined) return false;
-    this.#host.slots.withdraw(waiting.waiter);
-    if (work.local) this.#eager -= 1;
+    this.#parts.slots.withdraw(waiting.waiter);
+    if (work.isLocal) this.#eager -= 1;
     return true;
   }
 
   /** A function has ended; `ms`: how long it took. */
-  onEnded({ item, local }: QueuedItem, ms: number): void {
-    if (local) this.#eager -= 1;
+  onEnded({ item, isLocal }: QueuedItem, ms: number): void {
+    if (isLocal) this.#eager -= 1;
     const before = this.#durations.get(item.name);
     this.#durations.set(item.name, before === undefined ? ms : before + (ms - before) / 8);
   }
@@ -134,7 +131,7 @@ export class LocalQueue {
   }
 
   #adapt(waitedMs: number): void {
-    const { size } = this.#host.slots;
+    const { size } = this.#parts.slots;
     if (waitedMs > SHORT_WAIT_MS) this.#window = Math.max(size, this.#window - 1);
     else if (this.#isLimiting) this.#window = Math.min(Math.max(size, MAX_WINDOW), this.#window + 1);
   }
@@ -150,16 +147,16 @@ export class LocalQueue {
   #checkLater(): void {
     if (this.#isChecking) return;
     this.#isChecking = true;
-    this.#host.timers.set(LONG_WAIT_MS, () => this.#check(), { ref: false });
+    this.#parts.timers.set(LONG_WAIT_MS, () => this.#check(), { ref: false });
   }
 
   /** local-queue.Q3 */
   #check(): void {
     this.#isChecking = false;
-    const overdue = this.#host.now() - LONG_WAIT_MS;
+    const overdue = this.#parts.now() - LONG_WAIT_MS;
     for (const [work, waiting] of this.#waiting) {
       if (waiting.since > overdue) break;
-      this.#window = this.#host.slots.size;
+      this.#window = this.#parts.slots.size;
       this.#giveBack(work, waiting);
     }
     if (this.#waiting.size > 0) this.#checkLater();

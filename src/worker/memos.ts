@@ -7,7 +7,7 @@
 // memos.A3. Only a key without rows gets one: a key that is off never gets more, however often its step is executed.
 // memos.A4. Other sites are asked after the own store, with one call for all steps that start together (foreign-memos.G1).
 
-import { decode, encode, RepriseError, type Timers } from "../base/index.ts";
+import { decode, encode, RepriseError } from "../base/index.ts";
 import {
   memoKey,
   memoText,
@@ -16,21 +16,10 @@ import {
   type MemoKeys,
   type NewMemo,
   type PureStep,
-  type Store,
 } from "../kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
-import { isSampled, type ForeignAnswer, type ForeignMemos } from "./foreign-memos.ts";
-
-export interface MemosHost {
-  readonly store: Pick<Store, "readMemos" | "openMemoKeys">;
-  readonly timers: Timers;
-  readonly foreign?: ForeignMemos | undefined;
-  /** The runtime of this process, for the rows it writes. */
-  readonly runtime: string;
-  report(error: unknown): void;
-  /** The memo of this step is off. */
-  onOff(step: PureStep, status: "divergent" | "damaged"): void;
-}
+import { isSampled, type ForeignAnswer } from "./foreign-memos.ts";
+import type { PartsOf } from "./worker-parts.ts";
 
 /** What the call of a pure step returns to its attempt. */
 export class PureAnswer {
@@ -91,17 +80,19 @@ interface PendingRead {
 /** How many keys one query asks for. */
 const MAX_KEYS = 1_000;
 
+type UsedParts = PartsOf<"log" | "options" | "store" | "timers">;
+
 export class Memos {
-  readonly #host: MemosHost;
+  readonly #parts: UsedParts;
   #keys: Promise<MemoKeys> | undefined;
   #pending = new Map<string, PendingRead[]>();
 
-  constructor(host: MemosHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   get runtime(): string {
-    return this.#host.runtime;
+    return this.#parts.options.runtime;
   }
 
   /**
@@ -124,15 +115,15 @@ export class Memos {
         return PureAnswer.reuse(made, foreign.result);
       if (made !== undefined && own?.status === "known" && !isOff) return PureAnswer.reuse(made, own.result);
       if (own === undefined) key = made;
-      if (isOff) this.#host.onOff(step, "divergent");
-      else if (own !== undefined && own.status !== "known") this.#host.onOff(step, own.status);
+      if (isOff) this.#parts.log.memoOff(step, "divergent");
+      else if (own !== undefined && own.status !== "known") this.#parts.log.memoOff(step, own.status);
       else if (made !== undefined && foreign !== undefined) {
         if (!isSampled(made, attempt.idempotencyKey, foreign.sample)) return PureAnswer.reuse(made, foreign.result);
         sampled = foreign;
       }
     } catch (error) {
       // memos.A2
-      this.#host.report(error);
+      this.#parts.log.report(error);
     }
     if (attempt.isSettled) return undefined;
     attempt.announce();
@@ -145,9 +136,9 @@ export class Memos {
   #compare(memo: string, foreign: Extract<ForeignAnswer, { status: "known" }>, run: string, value: unknown): void {
     try {
       const result = value === undefined ? undefined : encode(value);
-      this.#host.foreign?.compare({ memo, foreign, result, run, runtime: this.#host.runtime });
+      this.#parts.options.foreignMemos?.compare({ memo, foreign, result, run, runtime: this.runtime });
     } catch (error) {
-      this.#host.report(error);
+      this.#parts.log.report(error);
     }
   }
 
@@ -161,14 +152,14 @@ export class Memos {
   async #openKeys(): Promise<MemoKeys> {
     let keys: MemoKeys;
     try {
-      keys = await this.#host.store.openMemoKeys();
+      keys = await this.#parts.store.openMemoKeys();
     } catch (error) {
       // The next step tries again.
       this.#keys = undefined;
       throw error;
     }
     if (keys.status === "unavailable")
-      this.#host.report(
+      this.#parts.log.report(
         new RepriseError(
           "PAYLOAD_UNREADABLE",
           `The secret of the memo cannot be read, so nothing is reused: ${keys.reason}`,
@@ -179,7 +170,7 @@ export class Memos {
 
   #read(key: string): Promise<FoundMemo> {
     return new Promise((resolve, reject) => {
-      if (this.#pending.size === 0) this.#host.timers.soon(() => this.#readAll());
+      if (this.#pending.size === 0) this.#parts.timers.soon(() => this.#readAll());
       const waiting = this.#pending.get(key);
       if (waiting === undefined) this.#pending.set(key, [{ resolve, reject }]);
       else waiting.push({ resolve, reject });
@@ -205,7 +196,7 @@ export class Memos {
   }
 
   async #find(keys: readonly string[]): Promise<readonly FoundMemo[]> {
-    const known = await this.#host.store.readMemos(keys);
+    const known = await this.#parts.store.readMemos(keys);
     const answers = await this.#askOthers(keys, known);
     return keys.map((_, index) => ({ own: known[index], foreign: answers[index] }));
   }
@@ -215,7 +206,7 @@ export class Memos {
     keys: readonly string[],
     known: readonly (MemoAnswer | undefined)[],
   ): Promise<readonly (ForeignAnswer | undefined)[]> {
-    const { foreign } = this.#host;
+    const { foreignMemos: foreign } = this.#parts.options;
     // foreign-memos.G3
     if (foreign === undefined || (await this.#keys)?.status !== "plain") return [];
     try {
@@ -227,7 +218,7 @@ export class Memos {
       );
     } catch (error) {
       // memos.A2. What the own store knows is used.
-      this.#host.report(error);
+      this.#parts.log.report(error);
       return [];
     }
   }

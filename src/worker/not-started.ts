@@ -3,7 +3,7 @@
 import { CancelledError, RepriseError } from "../base/index.ts";
 import { decodeData, isCancel, type ClaimedTurn, type InboxRow, type TurnWrite } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
-import { JournalWriter, type JournalHost } from "./journal-writer.ts";
+import { JournalWriter, type JournalParts } from "./journal-writer.ts";
 import { answerParent } from "./run-end.ts";
 
 /** The store addresses a cancel that arrived before the start to the item `Start`. */
@@ -14,9 +14,9 @@ export function findEarlyCancel(inbox: readonly InboxRow[]): InboxRow | undefine
 export function endNotStarted(
   { record, token, inbox }: ClaimedTurn,
   cancel: InboxRow,
-  host: JournalHost,
+  parts: JournalParts,
 ): TurnWrite & { readonly then: "cancelled" | "failed" } {
-  const journal = new JournalWriter(record, host);
+  const journal = new JournalWriter(record, parts);
   journal.append(cancel.type, "", cancel.data);
   const then = cancel.type === "CancelRequested" ? endCancelled(journal, cancel.data) : endPastDeadline(journal);
   return journal.writeOf(journal.takePending(), token, inbox.at(-1)?.arrival ?? 0, then);

@@ -3,15 +3,7 @@
 // A handler takes an execution slot, like every user function. The relay retries it without limit: the run that sent the
 // message may have ended, so no code could handle a final failure.
 
-import {
-  backoffMs,
-  drawUnit,
-  InvariantError,
-  RetryLaterError,
-  seedOf,
-  type EpochMs,
-  type Timers,
-} from "../base/index.ts";
+import { backoffMs, drawUnit, InvariantError, RetryLaterError, seedOf } from "../base/index.ts";
 import {
   decodeData,
   emit,
@@ -22,13 +14,10 @@ import {
   type ReturnMessageWrite,
   type MessageDeliveredWrite,
   type OpenSpan,
-  type Telemetry,
   type Write,
 } from "../kernel/index.ts";
-import { callInStep, idempotencyKeyOf, type LogLevel } from "../workflow/index.ts";
-import type { Pump } from "./pump.ts";
-import type { ExecutionSlots } from "./execution-slots.ts";
-import type { WebhookEndpoint } from "./webhook-endpoint.ts";
+import { callInStep, idempotencyKeyOf } from "../workflow/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
 import { WebhookRelay } from "./webhook-relay.ts";
 
 /**
@@ -45,44 +34,31 @@ import { WebhookRelay } from "./webhook-relay.ts";
  */
 export type OutboxHandler = (payload: unknown, dedupKey: string) => Promise<void> | void;
 
-export interface OutboxRelayHost {
-  readonly handlers: ReadonlyMap<string, OutboxHandler>;
-  readonly webhooks?: readonly WebhookEndpoint[] | undefined;
-  readonly pump: Pump;
-  readonly timers: Timers;
-  readonly slots: ExecutionSlots;
-  readonly telemetry?: Telemetry | undefined;
-  now(): EpochMs;
-  isStopped(): boolean;
-  /** The run has another message, or a slot is free. */
-  wantMessages(): void;
-  dueAt(at: EpochMs): void;
-  log(level: LogLevel, message: string, data: Readonly<Record<string, unknown>>): void;
-  report(error: unknown): void;
-}
-
 const RETRY = { maxAttempts: Number.MAX_SAFE_INTEGER, baseDelay: "1s", maxDelay: "1m" } as const;
 /** Delay before a failed write is repeated. */
 const RETRY_WRITE_MS = 250;
 
+type UsedParts = PartsOf<"claimer" | "isStopped" | "log" | "now" | "options" | "poller" | "pump" | "slots" | "timers">;
+
 export class OutboxRelay {
-  readonly #host: OutboxRelayHost;
+  readonly #parts: UsedParts;
+  /** The destinations this worker has handlers for. */
+  readonly destinations: readonly string[];
   /** Tokens of messages whose delivery has not ended, or whose end the store has not confirmed. */
   readonly #inDelivery = new Set<string>();
 
   readonly #webhooks: WebhookRelay;
 
-  constructor(host: OutboxRelayHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
+    const { timers, now, options } = parts;
+    this.destinations = [...(options.outbox?.keys() ?? [])];
     this.#webhooks = new WebhookRelay({
-      ...host,
-      webhooks: host.webhooks ?? [],
+      ...{ timers, now, log: options.log, webhooks: options.webhooks ?? [] },
+      wantMessages: () => parts.claimer.request("messages"),
+      dueAt: (at) => parts.poller.dueAt(at),
       submit: (write) => this.submit(write),
     });
-  }
-
-  get destinations(): readonly string[] {
-    return [...this.#host.handlers.keys()];
   }
 
   /** The webhooks that may get more events. */
@@ -92,8 +68,9 @@ export class OutboxRelay {
 
   /** After every write of this process: it may have written events. */
   wrote(write: Write, outcome: object): void {
-    if (this.#host.webhooks !== undefined && this.#host.webhooks.length > 0 && mayReport(write, outcome))
-      this.#host.wantMessages();
+    const { claimer, options } = this.#parts;
+    if (options.webhooks !== undefined && options.webhooks.length > 0 && mayReport(write, outcome))
+      claimer.request("messages");
   }
 
   /** Ends what only waits for another system. */
@@ -112,8 +89,8 @@ export class OutboxRelay {
         (error: unknown) => this.#failed(message, error, span),
       )
       .finally(() => {
-        this.#host.slots.release();
-        this.#host.wantMessages();
+        this.#parts.slots.release();
+        this.#parts.claimer.request("messages");
       });
   }
 
@@ -123,13 +100,14 @@ export class OutboxRelay {
 
   /** A message that cannot be read has none; its delivery fails. */
   #begin({ destination, data, runId: run, generation, command, attempt }: ClaimedMessage): OpenSpan | undefined {
-    const { telemetry } = this.#host;
+    const { now, options } = this.#parts;
+    const { telemetry } = options;
     if (telemetry === undefined) return undefined;
     try {
       const { trace } = decodeData("MessageSent", data);
       const link = trace && sentContext(trace);
       const what = { kind: "process", name: destination, parent: trace, link } as const;
-      return telemetry.begin({ ...what, run, generation, command, attempt: attempt + 1, now: () => this.#host.now() });
+      return telemetry.begin({ ...what, run, generation, command, attempt: attempt + 1, now });
     } catch {
       return undefined;
     }
@@ -138,7 +116,7 @@ export class OutboxRelay {
   async #call(message: ClaimedMessage, span: OpenSpan | undefined): Promise<void> {
     const { destination, data, runId, generation, command } = message;
     const { payload } = decodeData("MessageSent", data);
-    const handler = this.#host.handlers.get(destination);
+    const handler = this.#parts.options.outbox?.get(destination);
     if (handler === undefined)
       throw new InvariantError(`The worker claimed a message to ${destination}, which has no handler.`);
     const call = (): unknown => handler(payload, idempotencyKeyOf(runId, generation, command));
@@ -163,7 +141,7 @@ export class OutboxRelay {
     if (isObserved())
       emit({ event: "message.failed", run: runId, message: command, destination, attempt: count, error, retryInMs });
     const reason = error instanceof Error ? error.message : "the handler threw a value that is not an Error.";
-    this.#host.log(
+    this.#parts.options.log(
       "warn",
       `Attempt ${count} to deliver ${command} of run ${runId} to ${destination} failed: ${reason}`,
       {
@@ -173,22 +151,23 @@ export class OutboxRelay {
         retryInMs,
       },
     );
-    const availableAt = this.#host.now() + retryInMs;
+    const availableAt = this.#parts.now() + retryInMs;
     this.submit({ write: "return-message", firstRun, run, seq, token, attempt: attempt + 1, availableAt, span });
-    this.#host.dueAt(availableAt);
+    this.#parts.poller.dueAt(availableAt);
   }
 
   /** Nothing to do after a lost lease: the worker that took over delivers the message again. */
   submit(write: MessageDeliveredWrite | ReturnMessageWrite): void {
-    this.#host.pump.submit(write).then(
+    const { pump, claimer, log, timers } = this.#parts;
+    pump.submit(write).then(
       (outcome) => {
         this.#inDelivery.delete(write.token);
-        if ("more" in outcome && outcome.more) this.#host.wantMessages();
+        if ("more" in outcome && outcome.more) claimer.request("messages");
       },
       (error: unknown) => {
-        if (this.#host.isStopped()) return;
-        this.#host.report(error);
-        this.#host.timers.set(RETRY_WRITE_MS, () => this.submit(write), { ref: false });
+        if (this.#parts.isStopped) return;
+        log.report(error);
+        timers.set(RETRY_WRITE_MS, () => this.submit(write), { ref: false });
       },
     );
   }

@@ -1,35 +1,35 @@
 // PersistentWrites: repeats a write until the store answers, or the worker stops.
 
-import type { Timers } from "../base/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
 import type { PersistentWrite } from "./released-claims.ts";
-import type { Pump } from "./pump.ts";
 
 /** Delay before a failed write is repeated. */
 export const RETRY_WRITE_MS = 250;
 
-export interface PersistentWritesHost {
-  readonly timers: Timers;
-  readonly pump: Pump;
-  isStopped(): boolean;
-  written(write: PersistentWrite): void;
-  report(error: unknown): void;
-}
+type UsedParts = PartsOf<"claimer" | "isStopped" | "log" | "pump" | "runs" | "timers">;
 
 export class PersistentWrites {
-  readonly #host: PersistentWritesHost;
+  readonly #parts: UsedParts;
 
-  constructor(host: PersistentWritesHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   submit(write: PersistentWrite): void {
-    const { pump, timers } = this.#host;
+    const { pump, timers, log } = this.#parts;
     pump.submit(write).then(
-      () => this.#host.written(write),
+      () => this.#written(write),
       (error: unknown) => {
-        this.#host.report(error);
-        if (!this.#host.isStopped()) timers.set(RETRY_WRITE_MS, () => this.submit(write), { ref: false });
+        log.report(error);
+        if (!this.#parts.isStopped) timers.set(RETRY_WRITE_MS, () => this.submit(write), { ref: false });
       },
     );
+  }
+
+  #written(write: PersistentWrite): void {
+    const { claimer, runs } = this.#parts;
+    claimer.onQueueSlotFreed();
+    if (write.write !== "return-item") runs.arrived(write.run);
+    else if (write.availableAt === undefined) claimer.request("items");
   }
 }

@@ -2,21 +2,21 @@
 
 import type { Claim, ClaimedItem, RunRecord } from "../kernel/index.ts";
 import { hasKey, type FlowNode } from "../flow/index.ts";
-import type { FlowRunnerHost } from "./flow-runner.ts";
+import type { PartsOf } from "./worker-parts.ts";
 
-type ClaimsHost = Pick<FlowRunnerHost, "slots" | "claimer" | "filter" | "newClaim">;
+type UsedParts = PartsOf<"claimer" | "eagerClaims" | "filter" | "slots">;
 
 /** Leases that a plan may use. A node that runs user code takes its slot with the lease. */
 export class PlannedClaims {
-  readonly #host: ClaimsHost;
+  readonly #parts: UsedParts;
   readonly #slots = new Set<string>();
 
-  constructor(host: ClaimsHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   for(node: FlowNode, route: string, label: string | undefined): Claim | undefined {
-    const { slots, claimer, filter } = this.#host;
+    const { slots, claimer, filter, eagerClaims } = this.#parts;
     const { kind } = node.work;
     // keys.K1. A node with a key is not run under this lease: it moves to its queue.
     const takesSlot = (kind === "action" || kind === "spread" || kind === "call") && !hasKey(node);
@@ -27,7 +27,7 @@ export class PlannedClaims {
       claimer.markItemBacklog();
       return undefined;
     }
-    const claim = this.#host.newClaim();
+    const claim = eagerClaims.newClaim();
     if (claim === undefined || !takesSlot) return claim;
     slots.acquire();
     this.#slots.add(claim.token);
@@ -36,11 +36,11 @@ export class PlannedClaims {
 
   /** The commit kept the lease: its node has a slot. */
   use(token: string): void {
-    if (!this.#slots.delete(token)) this.#host.slots.acquire();
+    if (!this.#slots.delete(token)) this.#parts.slots.acquire();
   }
 
   release(): void {
-    for (const _ of this.#slots) this.#host.slots.release();
+    for (const _ of this.#slots) this.#parts.slots.release();
     this.#slots.clear();
   }
 }

@@ -12,7 +12,7 @@
 //   that follows are one commit, and so are many items of a wide step.
 // pump.P6. With a remote store, polls for work follow the batch they would have been in, and no batch waits for them.
 
-import { invariant, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
+import { invariant, RepriseError, type EpochMs } from "../base/index.ts";
 import {
   emit,
   isObserved,
@@ -25,6 +25,7 @@ import {
   type Write,
 } from "../kernel/index.ts";
 import type { HotRun } from "./hot-run.ts";
+import type { PartsOf } from "./worker-parts.ts";
 
 /** How many pending entries make a flush go before further deliveries. */
 const FLUSH_AT = 2_000;
@@ -59,26 +60,11 @@ interface Batch {
   readonly writes: readonly Write[];
 }
 
-/** What the pump reports to the worker. */
-export interface PumpListener {
-  committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void;
-  /** Called for each write of a batch, before the others. */
-  wrote(write: Write, outcome: Outcome): void;
-  /** The store rejected the batch, or its outcome is unknown. */
-  failed(runs: readonly HotRun[], writes: readonly Write[], error: unknown): void;
-  drained(run: HotRun): void;
-  /** The run in memory is invalid: an invariant does not hold. */
-  broken(run: HotRun, error: unknown): void;
-  /** Commits the run's next transaction (database.U3). */
-  transact(run: HotRun): Promise<void>;
-  /** The worker adds its claims to the batch. */
-  beforeFlush(): void;
-}
+type UsedParts = PartsOf<"claimer" | "commits" | "events" | "stopper" | "store" | "timers" | "transactions">;
 
 export class Pump {
+  readonly #parts: UsedParts;
   readonly #store: Store;
-  readonly #timers: Timers;
-  readonly #listener: PumpListener;
   readonly #pipeline: NonNullable<Store["pipeline"]>;
   #submitted: SubmittedWrite[] = [];
   /** pump.P6. Polls to write after the next batch, and those being written. */
@@ -100,11 +86,10 @@ export class Pump {
   #idleWaiters: (() => void)[] = [];
   #flushWaiters: (() => void)[] = [];
 
-  constructor(store: Store, timers: Timers, listener: PumpListener) {
-    this.#store = store;
-    this.#timers = timers;
-    this.#listener = listener;
-    this.#pipeline = store.pipeline ?? { batches: 1, writes: 1, transactions: 1 };
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
+    this.#store = parts.store;
+    this.#pipeline = parts.store.pipeline ?? { batches: 1, writes: 1, transactions: 1 };
   }
 
   /** Adds a write to the next batch. */
@@ -205,7 +190,7 @@ export class Pump {
   wake(): void {
     if (this.#scheduled || this.#stopped) return;
     this.#scheduled = true;
-    this.#timers.soon(this.#tick);
+    this.#parts.timers.soon(this.#tick);
   }
 
   readonly #tick = (): void => {
@@ -217,7 +202,7 @@ export class Pump {
       this.#draining = [];
       for (const run of drained) {
         run.isRunning = false;
-        this.#listener.drained(run);
+        this.#parts.commits.onDrained(run);
         if (run.nodes?.hasStarted !== true) continue;
         run.nodes.hasStarted = false;
         nodesBegan = true;
@@ -254,7 +239,7 @@ export class Pump {
   #flush(): void {
     if (!this.#mayStartBatch()) return;
     this.#flushDelayedUntil = undefined;
-    this.#listener.beforeFlush();
+    this.#parts.claimer.claim();
     const waiters = this.#flushWaiters.splice(0);
     const transacting: HotRun[] = [];
     if (!this.#isDeliveryHeld) for (const run of this.#dirty) if (run.hasTransaction) transacting.push(run);
@@ -317,7 +302,7 @@ export class Pump {
     try {
       return run.takeWrite();
     } catch (error) {
-      this.#listener.broken(run, error);
+      this.#parts.stopper.stopBroken(run, error);
       return undefined;
     }
   }
@@ -352,11 +337,11 @@ export class Pump {
     this.wake();
     if (outcomes === undefined) {
       for (const { reject } of submitted) reject(failure);
-      return this.#listener.failed(runs, writes, failure);
+      return this.#parts.events.failed(writes, failure);
     }
     if (isObserved()) this.#emitCommit(writes, turns, startedAt);
-    writes.forEach((write, index) => this.#listener.wrote(write, outcomes[index]!));
-    runs.forEach((run, index) => this.#listener.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
+    writes.forEach((write, index) => this.#parts.events.wrote(write, outcomes[index]!));
+    runs.forEach((run, index) => this.#parts.events.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
     submitted.forEach(({ resolve }, index) => resolve(outcomes[turns.length + index]!));
     if (transacting.length > 0) await this.#transact(transacting);
   }
@@ -386,13 +371,13 @@ export class Pump {
     try {
       const outcomes: readonly Outcome[] = await this.#store.write(writes);
       if (this.#stopped) return;
-      writes.forEach((write, index) => this.#listener.wrote(write, outcomes[index]!));
+      writes.forEach((write, index) => this.#parts.events.wrote(write, outcomes[index]!));
       const isAlone = startsAlone && started === this.#writesStarted;
       polls.forEach(({ resolve }, index) => resolve({ outcome: outcomes[index]!, isAlone } as Polled<Write>));
     } catch (error) {
       if (this.#stopped) return;
       for (const { reject } of polls) reject(error);
-      this.#listener.failed([], writes, error);
+      this.#parts.events.failed(writes, error);
     }
   }
 
@@ -404,7 +389,7 @@ export class Pump {
     const until = this.#store.now() + TRANSACT_MS;
     do {
       const some = left.splice(0, this.#pipeline.transactions);
-      await Promise.all(some.map((run) => this.#listener.transact(run)));
+      await Promise.all(some.map((run) => this.#parts.transactions.next(run)));
     } while (left.length > 0 && !this.#stopped && this.#store.now() < until);
     this.#isExclusive = false;
     if (this.#stopped) return;

@@ -3,21 +3,20 @@
 // If the worker dies meanwhile, a member of the group killed it. A time window limits the quarantine, so that a suspect whose
 // work takes long does not stop the worker.
 
-import type { Timers } from "../base/index.ts";
 import { ISOLATED_AFTER, quarantineMs } from "../kernel/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
+
+type UsedParts = PartsOf<"claimer" | "timers">;
 
 export class Quarantine {
-  readonly #timers: Timers;
-  readonly #over: () => void;
+  readonly #parts: UsedParts;
   readonly #members = new Set<string>();
   /** suspects.S3. Until they commit, the store gives this worker no other suspect, even after the window has ended. */
   readonly #isolated = new Set<string>();
   #window: { readonly ms: number; readonly cancel: () => void } | undefined;
 
-  /** `over`: the worker may claim suspects again. */
-  constructor(timers: Timers, over: () => void) {
-    this.#timers = timers;
-    this.#over = over;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   get isActive(): boolean {
@@ -36,7 +35,7 @@ export class Quarantine {
     const ms = quarantineMs(level);
     if (this.#window !== undefined && this.#window.ms >= ms) return;
     this.#window?.cancel();
-    this.#window = { ms, cancel: this.#timers.set(ms, () => this.#end(), { ref: false }) };
+    this.#window = { ms, cancel: this.#parts.timers.set(ms, () => this.#end(), { ref: false }) };
   }
 
   /** The member has committed, or is about to: it did not kill the worker. */
@@ -58,5 +57,10 @@ export class Quarantine {
     this.#window?.cancel();
     this.#window = undefined;
     this.#over();
+  }
+
+  /** The worker may claim suspects again. */
+  #over(): void {
+    this.#parts.claimer.request("turns", "items");
   }
 }

@@ -1,32 +1,32 @@
 // Restart: after a store failure, a lost lease or a break in the store's history, the worker drops everything it holds and
 // registers again under a new number (worker.R3).
 
-import { CancelledError, type Timers } from "../base/index.ts";
+import { CancelledError } from "../base/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
 import { RETRY_WRITE_MS } from "./persistent-writes.ts";
-import type { WorkerLease } from "./worker-lease.ts";
-import type { Pump } from "./pump.ts";
-import type { TaskPool } from "./task-pool.ts";
 
-export interface RestartHost {
-  readonly timers: Timers;
-  readonly pump: Pump;
-  readonly tasks: TaskPool;
-  lease(): WorkerLease;
-  mayRestart(): boolean;
-  evictAll(): void;
-  /** Repeats writes that the database may have lost and that claims depend on. */
-  prepare(): Promise<unknown>;
-  onRestarted(): void;
-  report(error: unknown): void;
-}
+type UsedParts = PartsOf<
+  | "events"
+  | "isStopped"
+  | "lease"
+  | "log"
+  | "options"
+  | "pump"
+  | "quarantine"
+  | "registry"
+  | "runs"
+  | "store"
+  | "tasks"
+  | "timers"
+>;
 
 export class Restart {
-  readonly #host: RestartHost;
+  readonly #parts: UsedParts;
   #isRunning = false;
   #done: Promise<void> = Promise.resolve();
 
-  constructor(host: RestartHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   get isRunning(): boolean {
@@ -39,26 +39,27 @@ export class Restart {
   }
 
   run(): void {
-    const { pump, tasks, timers } = this.#host;
-    if (!this.#host.mayRestart() || this.#isRunning) return;
+    const { pump, tasks, timers, lease, runs, quarantine, store, registry, events, log, options } = this.#parts;
+    if (!options.works || this.#parts.isStopped || this.#isRunning) return;
     this.#isRunning = true;
-    const lease = this.#host.lease();
     lease.abandon();
-    this.#host.evictAll();
+    runs.evictAll();
+    quarantine.reset();
     tasks.abandonAll(() => new CancelledError("The worker lost its lease; another worker may run this task again."));
     // Finished work is committed first, while its tokens are still valid. Not `idle`: a loaded pump never is.
     this.#done = pump
       .flushed()
-      .then(() => this.#host.prepare())
+      // The database may have lost the queues, and claims depend on them.
+      .then(() => store.write(registry.queueDeclarations()))
       .then(() => lease.reregister())
       .then(
         () => {
           this.#isRunning = false;
-          this.#host.onRestarted();
+          events.due();
         },
         (error: unknown) => {
           this.#isRunning = false;
-          this.#host.report(error);
+          log.report(error);
           timers.set(RETRY_WRITE_MS, () => this.run(), { ref: false });
         },
       );

@@ -33,7 +33,8 @@ import { Attempt } from "./attempt.ts";
 import { answerOf, type Memos } from "./memos.ts";
 import type { NodeArguments } from "./node-arguments.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
-import { factsOf, itemSpending, nextAttempt, type TaskHost } from "./run-task.ts";
+import { factsOf, itemSpending, nextAttempt } from "./run-task.ts";
+import type { RunningItem } from "./running-item.ts";
 
 export interface FlowNodeListener {
   /** Its function is called now. */
@@ -54,16 +55,16 @@ export interface StartedChild {
 
 /** Undefined when the attempt has already ended. */
 export function runFlowNode(
-  host: TaskHost,
+  running: RunningItem,
   body: FlowBody,
   ref: NodeRef,
-  item: ClaimedItem,
   given: NodeArguments,
   listener: FlowNodeListener,
 ): Attempt | undefined {
+  const { item } = running;
   const node = ref.head.region.head;
   const over = (outcome: NodeOutcome): undefined => {
-    host.onSettled(item);
+    running.onSettled();
     listener.ended(outcome);
   };
   let read: DecodedArguments | typeof SKIPPED;
@@ -71,14 +72,14 @@ export function runFlowNode(
   try {
     read = decodeArguments(body, node, given, item);
   } catch (error) {
-    host.onSettled(item);
+    running.onSettled();
     listener.unreadable(error);
     return undefined;
   }
   try {
     const slot = item.slot === undefined ? slotFor(body, ref, read) : undefined;
     if (slot !== undefined) {
-      host.onSettled(item);
+      running.onSettled();
       listener.queued(slot);
       return undefined;
     }
@@ -88,11 +89,11 @@ export function runFlowNode(
   }
   if ("outcome" in work) return over(work);
   if ("definition" in work) {
-    host.onSettled(item);
+    running.onSettled();
     listener.child(work);
     return undefined;
   }
-  return attempt(host, node, item, work, listener, listener.span());
+  return attempt(running, node, work, listener, listener.span());
 }
 
 interface NodeCall {
@@ -209,15 +210,15 @@ function textOf(value: unknown): string | undefined {
 }
 
 function attempt(
-  host: TaskHost,
+  running: RunningItem,
   node: FlowNode,
-  item: ClaimedItem,
   work: NodeCall,
   listener: FlowNodeListener,
   span: OpenSpan | undefined,
 ): Attempt {
+  const { item, parts } = running;
   const { timeout } = node.policy;
-  const startedAt = host.now();
+  const startedAt = parts.now();
   const context = new Attempt({
     span,
     runId: item.runId,
@@ -227,30 +228,29 @@ function attempt(
     name: node.id,
     definition: item.definition,
     kind: "node",
-    now: () => host.now(),
+    now: parts.now,
     attempt: item.attempt,
     execution: item.execution,
     timeoutMs: timeout === undefined ? undefined : toMs(timeout),
-    timers: host.timers,
-    logger: host.logger,
+    timers: parts.timers,
+    logger: parts.logger,
   });
-  const spending = itemSpending(host, item, `Node ${node.id}`, work.cost);
+  const spending = itemSpending(running, `Node ${node.id}`, work.cost);
   const pay = (input: unknown, execute: () => unknown): unknown =>
     spending === undefined ? execute() : spending.call(context, input, execute, work.isPure !== true);
   context.start(
-    () => work.call(context, host.memos, pay),
+    () => work.call(context, parts.memos, pay),
     {
-      settled: () => host.onSettled(item),
+      settled: () => running.onSettled(),
       completed: (returned) => {
         const { attempt, failures } = item;
         const { value, reused, key } = answerOf(returned);
         const charge = spending?.chargeOf(value);
-        const ran = reused === undefined ? factsOf(host, item, startedAt, span, charge) : undefined;
-        const remember = key === undefined ? undefined : { memo: key, by: host.memos.runtime };
+        const ran = reused === undefined ? factsOf(running, startedAt, span, charge) : undefined;
+        const remember = key === undefined ? undefined : { memo: key, by: parts.memos.runtime };
         listener.ended({ outcome: "value", value, attempt, failures, ran, reused, remember });
       },
-      failed: (error) =>
-        fail(host, node, item, work, error, startedAt, listener, span, spending?.chargeOfFailure(error)),
+      failed: (error) => fail(running, node, work, error, startedAt, listener, span, spending?.chargeOfFailure(error)),
     },
     work.isPure === true || spending !== undefined,
   );
@@ -258,9 +258,8 @@ function attempt(
 }
 
 function fail(
-  host: TaskHost,
+  running: RunningItem,
   node: FlowNode,
-  item: ClaimedItem,
   { recover, recoversTimeouts }: NodeCall,
   error: unknown,
   startedAt: EpochMs,
@@ -268,11 +267,11 @@ function fail(
   span: OpenSpan | undefined,
   charge: Charge | undefined,
 ): void {
+  const { item } = running;
   const decision = retryOrFail({ ...item, step: item.item, name: node.id }, node.policy.retry, error);
   const { attempt: count, failures } = item;
-  if (decision.retry)
-    return host.onRetry(item, nextAttempt(host, item, decision.delayMs, error, startedAt, span, charge));
-  const ran = factsOf(host, item, startedAt, span, charge);
+  if (decision.retry) return running.onRetry(nextAttempt(running, decision.delayMs, error, startedAt, span, charge));
+  const ran = factsOf(running, startedAt, span, charge);
   let last = decision.error;
   if (recover !== undefined && recoversTimeouts !== true && isTimeout(error)) last = uncaughtTimeout(last);
   else if (recover !== undefined)

@@ -1,58 +1,57 @@
 // Runs operations (`ctx.run`) and nodes of graphs. The worker that holds the run calls the function; the journal gets one entry
 // when the call has ended.
 
-import { decode, encode, toMs, type EpochMs, type Timers } from "../base/index.ts";
-import { decodeData, stepTraceOf, type Charge, type Logger, type OpenSpan, type PureStep } from "../kernel/index.ts";
+import { decode, encode, toMs, type EpochMs } from "../base/index.ts";
+import { decodeData, stepTraceOf, type Charge, type OpenSpan, type PureStep } from "../kernel/index.ts";
 import { entryData, type OperationRequest } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
-import { answerOf, factsWithMemo, type Memos } from "./memos.ts";
+import { answerOf, factsWithMemo } from "./memos.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { EndedExecution } from "./journal-writer.ts";
+import type { PartsOf } from "./worker-parts.ts";
 import { retryOrFail } from "./retry-or-fail.ts";
-import type { ExecutionSlots } from "./execution-slots.ts";
-import { Spending, type SpendingHost } from "./spender.ts";
+import { Spending } from "./spender.ts";
 
-export interface OperationHost {
-  readonly timers: Timers;
-  readonly slots: ExecutionSlots;
-  /** Counts the running nodes of graphs, without those that wait. */
-  readonly nodeSlots: ExecutionSlots;
-  readonly memos: Memos;
-  readonly spending: SpendingHost;
-  /** held-runs.R3 */
-  evict(run: HotRun): void;
-  readonly now: () => EpochMs;
-  /** False while the worker drains: the next holder runs the operations that have not started. */
-  mayStart(): boolean;
-  readonly logger: (runId: string, step: string) => Required<Logger>;
-}
+export type OperationParts = PartsOf<
+  | "drain"
+  | "log"
+  | "logger"
+  | "memos"
+  | "nodeSlots"
+  | "now"
+  | "options"
+  | "pump"
+  | "runs"
+  | "slots"
+  | "store"
+  | "timers"
+>;
 
 /** The request with the function of a test instead of its own. Its results are not remembered, and it is always called. */
-export function withStub(
-  request: OperationRequest,
-  stubOf: ((name: string) => ((input: unknown) => unknown) | undefined) | undefined,
-): OperationRequest {
-  const stub = request.isNode === true ? undefined : stubOf?.(request.name);
+function withStub({ options }: OperationParts, request: OperationRequest): OperationRequest {
+  const stub = request.isNode === true ? undefined : options.stubOperation?.(request.name);
   return stub === undefined ? request : { ...request, pure: undefined, call: (_op, input) => stub(input) };
 }
 
 /** Runs an operation until it ends, with its retries. */
-export function runOperation(host: OperationHost, run: HotRun, request: OperationRequest): void {
-  const waitMs = request.dueAt === undefined ? 0 : request.dueAt - host.now();
-  if (waitMs > 0) host.timers.set(waitMs, () => attemptOperation(host, run, request, request.attempt), { ref: false });
-  else attemptOperation(host, run, request, request.attempt);
+export function runOperation(parts: OperationParts, run: HotRun, requested: OperationRequest): void {
+  const request = withStub(parts, requested);
+  const { dueAt, attempt } = request;
+  const waitMs = dueAt === undefined ? 0 : dueAt - parts.now();
+  if (waitMs > 0) parts.timers.set(waitMs, () => attemptOperation(parts, run, request, attempt), { ref: false });
+  else attemptOperation(parts, run, request, attempt);
 }
 
-function attemptOperation(host: OperationHost, run: HotRun, request: OperationRequest, attempt: number): void {
+function attemptOperation(parts: OperationParts, run: HotRun, request: OperationRequest, attempt: number): void {
   if (!run.acceptsResults) return;
   if (request.database !== undefined) return run.enqueueTransaction({ request, attempt });
   // A node takes no slot: it may wait for days, and its own operations need slots. The graph limits its nodes.
-  if (request.isNode === true) return startOperation(host, run, request, attempt, nothing);
-  host.slots.whenFree(() => startOperation(host, run, request, attempt, () => host.slots.release()));
+  if (request.isNode === true) return startOperation(parts, run, request, attempt, nothing);
+  parts.slots.whenFree(() => startOperation(parts, run, request, attempt, () => parts.slots.release()));
 }
 
 function startOperation(
-  host: OperationHost,
+  parts: OperationParts,
   run: HotRun,
   request: OperationRequest,
   attempt: number,
@@ -81,31 +80,31 @@ function startOperation(
     name: request.name,
     definition: run.record.definition,
     kind: request.isNode === true ? "node" : "operation",
-    now: host.now,
+    now: parts.now,
     attempt,
     execution: executionOf(request, attempt),
     timeoutMs: timeout === undefined ? undefined : toMs(timeout),
-    timers: host.timers,
-    logger: host.logger,
+    timers: parts.timers,
+    logger: parts.logger,
     streams: run,
-    node: request.isNode === true ? { slots: host.nodeSlots } : undefined,
+    node: request.isNode === true ? { slots: parts.nodeSlots } : undefined,
   });
-  if (!host.mayStart() || !run.startOperation(request, context)) return giveBack();
-  const fields = operationFields(request, attempt, host.now(), span);
-  const spending = spendingOf(host, run, request, attempt);
+  if (parts.drain.isDraining || !run.startOperation(request, context)) return giveBack();
+  const fields = operationFields(request, attempt, parts.now(), span);
+  const spending = spendingOf(parts, run, request, attempt);
   const inputOf = (): unknown => (request.input === undefined ? undefined : decode(request.input));
   const execute = (): unknown => request.call(context, inputOf());
   const isPure = request.pure !== undefined;
   const call = spending === undefined ? execute : () => spending.call(context, undefined, execute, !isPure);
   context.start(
-    request.pure === undefined ? call : () => recall(host, run, request, request.pure!, context, call),
+    request.pure === undefined ? call : () => recall(parts, run, request, request.pure!, context, call),
     {
       settled: giveBack,
       completed: (value) =>
-        complete(host, run, request, charged(fields, spending?.chargeOf(answerOf(value).value)), value),
+        complete(parts, run, request, charged(fields, spending?.chargeOf(answerOf(value).value)), value),
       failed: (error) =>
         context.stoppedBy === undefined
-          ? failOperation(host, run, request, charged(fields, spending?.chargeOfFailure(error)), error)
+          ? failOperation(parts, run, request, charged(fields, spending?.chargeOfFailure(error)), error)
           : // rules.G12. An aborted node is not retried, and its error is not the reason the run fails.
             end(run, request, fields, context.stoppedBy),
     },
@@ -117,7 +116,7 @@ const nothing = (): void => {};
 
 /** Undefined: the call costs nothing, or its run has no budget. */
 function spendingOf(
-  host: OperationHost,
+  parts: OperationParts,
   run: HotRun,
   request: OperationRequest,
   attempt: number,
@@ -125,12 +124,12 @@ function spendingOf(
   const { cost, command } = request;
   const { run: number, id: runId, definition, budget } = run.record;
   if (cost === undefined || budget === undefined || run.token === undefined) return undefined;
-  return new Spending(host.spending, {
+  return new Spending(parts, {
     ...{ run: number, runId, definition, budget, token: run.token, command, cost },
     name: `Operation ${request.name}`,
     execution: executionOf(request, attempt),
     onWaiting: () => run.budget?.add({ ...request, attempt, dueAt: undefined }),
-    onLost: () => host.evict(run),
+    onLost: () => parts.runs.evict(run),
   });
 }
 
@@ -156,7 +155,7 @@ export function operationFields(
 }
 
 function recall(
-  { memos }: OperationHost,
+  { memos }: OperationParts,
   { record }: HotRun,
   { name, input }: OperationRequest,
   pure: string,
@@ -174,7 +173,7 @@ function annotate({ policy }: OperationRequest, { span }: Fields, value: unknown
   if (resultOf !== undefined) span.annotate(resultOf(value), resultContentOf && (() => resultContentOf(value)));
 }
 
-function complete(host: OperationHost, run: HotRun, request: OperationRequest, fields: Fields, value: unknown): void {
+function complete(parts: OperationParts, run: HotRun, request: OperationRequest, fields: Fields, value: unknown): void {
   annotate(request, fields, value);
   const answer = request.pure === undefined ? undefined : answerOf(value);
   let result = answer?.text;
@@ -192,7 +191,7 @@ function complete(host: OperationHost, run: HotRun, request: OperationRequest, f
   const decoded = result === undefined ? undefined : decode(result);
   const type = request.isNode === true ? "NodeCompleted" : "OperationCompleted";
   const text = entryData.operationCompletedData(fields, result, answer?.reused && encode(answer.reused));
-  const ran = answer && factsWithMemo<EndedExecution>(fields, answer, result, host.memos.runtime);
+  const ran = answer && factsWithMemo<EndedExecution>(fields, answer, result, parts.memos.runtime);
   run.endOperation(request, type, text, { result: decoded }, answer === undefined ? fields : ran);
 }
 
@@ -205,13 +204,13 @@ function end(run: HotRun, request: OperationRequest, fields: Fields, error: unkn
 
 /** Records a failed attempt: a retry, or the end of the operation. */
 export function failOperation(
-  host: OperationHost,
+  parts: OperationParts,
   run: HotRun,
   request: OperationRequest,
   fields: Fields,
   error: unknown,
 ): void {
-  if (run.defer(() => failOperation(host, run, request, fields, error))) return;
+  if (run.defer(() => failOperation(parts, run, request, fields, error))) return;
   const { id: runId, generation } = run.record;
   const failed = { runId, generation, step: request.command, name: request.name, attempt: fields.attempt };
   const decision = retryOrFail(failed, request.policy.retry, error);
@@ -220,6 +219,6 @@ export function failOperation(
   const dueAt = run.retryOperation(request, text, decision.delayMs, fields);
   if (dueAt === undefined) return;
   // Not referenced: a long delay must not keep the process of a closed engine alive.
-  const again = (): void => attemptOperation(host, run, request, fields.attempt + 1);
-  host.timers.set(Math.max(0, dueAt - host.now()), again, { ref: false });
+  const again = (): void => attemptOperation(parts, run, request, fields.attempt + 1);
+  parts.timers.set(Math.max(0, dueAt - parts.now()), again, { ref: false });
 }

@@ -6,7 +6,7 @@
 //   run that ends between a poll and its write could leave a queued firing behind.
 // schedule-runner.D3. A poll that failed, or could fire none of the due schedules, is repeated after a delay.
 
-import { type EpochMs, type Random, type Timers } from "../base/index.ts";
+import type { EpochMs } from "../base/index.ts";
 import {
   emit,
   isObserved,
@@ -14,27 +14,16 @@ import {
   plannedRunId,
   scheduleStateOf,
   type PutScheduleWrite,
-  type RunNumber,
   type ScheduleRecord,
   type SchedulePlan,
-  type Store,
 } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
-import type { Pump } from "./pump.ts";
-import { plannedRun, type NewRunHost } from "../process/index.ts";
-import { timesOf } from "../process/index.ts";
+import { plannedRun, timesOf } from "../process/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
 
-export interface ScheduleRunnerHost extends NewRunHost {
-  readonly store: Store;
-  readonly timers: Timers;
-  readonly random: Random;
-  readonly pump: Pump;
-  mayFire(): boolean;
-  onStarted(): void;
-  onArrival(run: RunNumber): void;
-  dueAt(at: EpochMs | undefined): void;
-  report(error: unknown): void;
-}
+type UsedParts = PartsOf<
+  "claimant" | "claimer" | "log" | "options" | "poller" | "pump" | "registry" | "runs" | "store" | "timers"
+>;
 
 const FIRE_LIMIT = 100;
 /** schedule-runner.D3 */
@@ -47,13 +36,13 @@ interface Firing {
 }
 
 export class ScheduleRunner {
-  readonly #host: ScheduleRunnerHost;
+  readonly #parts: UsedParts;
   #polling = false;
   #polled: Promise<void> = Promise.resolve();
   #pollAgain = false;
 
-  constructor(host: ScheduleRunnerHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   get isPolling(): boolean {
@@ -67,25 +56,25 @@ export class ScheduleRunner {
 
   /** A schedule may be due. */
   poll(): void {
-    if (!this.#host.mayFire()) return;
+    if (this.#parts.claimant === undefined) return;
     this.#pollAgain = true;
     if (!this.#polling) this.#polled = this.#pollUntilDone();
   }
 
   /** schedule-runner.D2 */
   async #pollUntilDone(): Promise<void> {
-    const { store, registry, timers } = this.#host;
+    const { store, registry, timers, poller, log } = this.#parts;
     this.#polling = true;
     try {
-      while (this.#pollAgain && this.#host.mayFire()) {
+      while (this.#pollAgain && this.#parts.claimant !== undefined) {
         this.#pollAgain = false;
         const { due, nextAt } = await store.dueSchedules(registry.definitionNames, FIRE_LIMIT);
-        if (due.length === 0) this.#host.dueAt(nextAt);
+        if (due.length === 0) poller.dueAt(nextAt);
         else if (await this.#fireAll(due)) this.#pollAgain = true;
         else timers.set(STUCK_MS, () => this.poll(), { ref: false });
       }
     } catch (error) {
-      this.#host.report(error);
+      log.report(error);
       timers.set(RETRY_MS, () => this.poll(), { ref: false });
     }
     this.#polling = false;
@@ -95,7 +84,7 @@ export class ScheduleRunner {
   async #fireAll(due: readonly ScheduleRecord[]): Promise<boolean> {
     let moved = false;
     for (const record of due) {
-      if (!this.#host.mayFire()) break;
+      if (this.#parts.claimant === undefined) break;
       const write = this.#plan(record);
       if (write === undefined) continue;
       await this.#fire(record, write);
@@ -105,35 +94,35 @@ export class ScheduleRunner {
   }
 
   async #fire({ name }: ScheduleRecord, { write, skipped }: Firing): Promise<void> {
-    const outcome = await this.#host.pump.submit(write);
+    const outcome = await this.#parts.pump.submit(write);
     // schedule-runner.D1. Another worker fired it first.
     if (outcome.status === "changed") return;
     if (isObserved()) {
       for (const { id } of outcome.started) emit({ event: "schedule.fired", schedule: name, run: id });
       for (const at of skipped) emit({ event: "schedule.skipped", schedule: name, at: new Date(at) });
     }
-    if (outcome.cancelled !== undefined) this.#host.onArrival(outcome.cancelled);
-    if (outcome.started.length > 0) this.#host.onStarted();
+    if (outcome.cancelled !== undefined) this.#parts.runs.arrived(outcome.cancelled);
+    if (outcome.started.length > 0) this.#parts.claimer.request("starts", "turns");
   }
 
   /** Undefined when the row is damaged; the other schedules are still fired. */
   #plan(record: ScheduleRecord): Firing | undefined {
     try {
-      const plan = planFiring(record, timesOf(record.timing), this.#host.store.now());
+      const plan = planFiring(record, timesOf(record.timing), this.#parts.store.now());
       return { write: this.#writeOf(record, plan), skipped: plan.skipped };
     } catch (error) {
-      this.#host.report(error);
+      this.#parts.log.report(error);
       return undefined;
     }
   }
 
   #writeOf(record: ScheduleRecord, { starts, queued, cancels, nextAt, dueAt }: SchedulePlan): PutScheduleWrite {
-    const { random } = this.#host;
+    const { options } = this.#parts;
     const last = starts.at(-1);
     return {
       write: "put-schedule",
       fence: record.token,
-      token: random.token(),
+      token: options.random.token(),
       schedule: {
         ...scheduleStateOf(record),
         queued,
@@ -141,7 +130,7 @@ export class ScheduleRunner {
         dueAt,
         ...(last !== undefined && { lastAt: last, lastRun: plannedRunId(record.name, last) }),
       },
-      starts: starts.map((at) => plannedRun(this.#host, record, at)),
+      starts: starts.map((at) => plannedRun(options, record, at)),
       ...(cancels && record.lastRun !== undefined && { cancel: cancelOf(record.name, record.lastRun) }),
     };
   }

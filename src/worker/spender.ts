@@ -6,7 +6,7 @@
 // spender.W3. A reservation with an unknown outcome is repeated: if it was made, it becomes a loss. A run that lost its lease is
 //   discarded, because it may be held again before the worker learns of it, and its call would never begin.
 
-import { RepriseError, type Timers } from "../base/index.ts";
+import { RepriseError } from "../base/index.ts";
 import {
   amountsOf,
   costOf,
@@ -24,29 +24,12 @@ import {
   type TaskCost,
 } from "../kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
-import type { Pump } from "./pump.ts";
+import type { PartsOf } from "./worker-parts.ts";
 
 /** spender.W3. How long after a failure of the store. */
 const REPEAT_MS = 100;
 
-export interface SpendingHost {
-  reserve(write: ReserveWrite): Promise<ReserveOutcome>;
-  /** spender.W3 */
-  later(repeat: () => void): void;
-  log(message: string, data: Readonly<Record<string, unknown>>): void;
-}
-
-export function spendingHost(
-  pump: Pick<Pump, "submit">,
-  timers: Timers,
-  log: (level: "warn", message: string, data: Readonly<Record<string, unknown>>) => void,
-): SpendingHost {
-  return {
-    reserve: (write) => pump.submit(write),
-    later: (repeat) => void timers.set(REPEAT_MS, repeat, { ref: false }),
-    log: (message, data) => log("warn", message, data),
-  };
-}
+type UsedParts = PartsOf<"options" | "pump" | "timers">;
 
 /** The step that spends, and where it reserves. */
 export interface Spender extends Omit<ReserveWrite, "write" | "reserve"> {
@@ -62,12 +45,12 @@ export interface Spender extends Omit<ReserveWrite, "write" | "reserve"> {
 }
 
 export class Spending {
-  readonly #host: SpendingHost;
+  readonly #parts: UsedParts;
   readonly #spender: Spender;
   #reserved: Amounts | undefined;
 
-  constructor(host: SpendingHost, spender: Spender) {
-    this.#host = host;
+  constructor(parts: UsedParts, spender: Spender) {
+    this.#parts = parts;
     this.#spender = spender;
   }
 
@@ -80,7 +63,7 @@ export class Spending {
     const write: ReserveWrite = { write: "reserve", ...place, reserve: amounts, ...unpriced };
     let outcome = await this.#reserve(write);
     while (outcome === undefined && !attempt.isSettled) {
-      await new Promise<void>((resolve) => this.#host.later(resolve));
+      await new Promise<void>((resolve) => this.#parts.timers.set(REPEAT_MS, resolve, { ref: false }));
       if (!attempt.isSettled) outcome = await this.#reserve(write);
     }
     // Aborted meanwhile: the call does not begin. The reservation stays open, and the next execution makes it a loss.
@@ -119,7 +102,7 @@ export class Spending {
 
   async #reserve(write: ReserveWrite): Promise<ReserveOutcome | undefined> {
     try {
-      return await this.#host.reserve(write);
+      return await this.#parts.pump.submit(write);
     } catch {
       return undefined;
     }
@@ -135,14 +118,16 @@ export class Spending {
       actual = amountsOf(cost.actual(answer), `${name}: cost.actual`);
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error);
-      this.#host.log(
+      this.#parts.options.log(
+        "warn",
         `The cost of ${name} is unknown, so all that it reserved counts as lost: \`cost.actual\` failed: ${said}`,
         { run, step },
       );
       return "lost";
     }
     if (DIMENSIONS.some((dimension) => actual[dimension] > reserved[dimension]))
-      this.#host.log(
+      this.#parts.options.log(
+        "warn",
         `${name} cost ${costText(shownCost(actual, NOTHING))}, more than the ${costText(shownCost(reserved, NOTHING))} it had reserved. The difference may pass the budget. Raise \`cost.reserve\` to an upper bound.`,
         { code: "BUDGET_ESTIMATE", run, step },
       );

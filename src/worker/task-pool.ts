@@ -1,136 +1,87 @@
 // TaskPool: the items that run on this worker, or wait here for a slot (local-queue.ts).
 
-import { InvariantError, type EpochMs, type Timers, type PayloadLimits } from "../base/index.ts";
-import type { Arrival, ClaimedItem, Logger, RunNumber, Telemetry } from "../kernel/index.ts";
+import { InvariantError } from "../base/index.ts";
+import type { ClaimedItem, RunNumber } from "../kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
-import type { Registry } from "../process/index.ts";
-import type { ExecutionSlots } from "./execution-slots.ts";
-import type { Memos } from "./memos.ts";
-import type { RemoteTasks } from "./remote-tasks.ts";
-import type { SpendingHost } from "./spender.ts";
-import { runTask, type NextAttempt, type TaskHost } from "./run-task.ts";
-import { LocalQueue, type QueuedItem } from "./local-queue.ts";
+import type { PartsOf } from "./worker-parts.ts";
+import { RunningItem, type ItemParts } from "./running-item.ts";
+import { runTask } from "./run-task.ts";
 
-export interface TaskPoolHost {
-  readonly limits: PayloadLimits | undefined;
-  readonly timers: Timers;
-  readonly slots: ExecutionSlots;
-  readonly registry: Registry;
-  readonly workerName: string;
-  readonly memos: Memos;
-  readonly spending: SpendingHost;
-  readonly remote?: RemoteTasks | undefined;
-  readonly telemetry?: Telemetry | undefined;
-  now(): EpochMs;
-  logger(runId: string, step: string): Required<Logger>;
-  onEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void;
-  onRetry(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void;
-  onWaiting(item: ClaimedItem, wasLocal: boolean): void;
-  /** The worker does not start the item; any worker may. */
-  onGivenBack(item: ClaimedItem, wasLocal: boolean): void;
-  report(error: unknown): void;
-  /** A slot is free. */
-  onSlotFreed(): void;
-}
-
-export interface RunningItem extends QueuedItem {
-  /** Undefined while it waits for a slot, or its function is being called. */
-  attempt: Attempt | undefined;
-}
+type UsedParts = ItemParts & PartsOf<"flows" | "localQueue" | "registry" | "slots">;
 
 export class TaskPool {
-  readonly #host: TaskPoolHost;
-  readonly queue: LocalQueue;
+  readonly #parts: UsedParts;
   readonly #byRun = new Map<RunNumber, Map<string, RunningItem>>();
 
-  constructor(host: TaskPoolHost) {
-    this.#host = host;
-    this.queue = new LocalQueue(host);
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   /** Starts a claimed task when a slot is free. */
-  start(item: ClaimedItem, local: boolean): void {
-    const body = this.#host.registry.findTask(item.name);
+  start(item: ClaimedItem, isLocal: boolean): void {
+    const body = this.#parts.registry.findTask(item.name);
     if (body === undefined) throw new InvariantError(`The worker claimed task ${item.name}, which is not registered.`);
-    const work = this.#register(item, local);
-    this.#whenFree(work, () => this.#begin(work, (host) => runTask(host, body, item)));
+    const running = this.#register(item, isLocal);
+    this.#whenFree(running, () => this.#begin(running, () => runTask(running, body)));
   }
 
-  /** Starts an item of the queue when a slot is free; `startNode` gets the nodes of flows. */
-  startClaimed(item: ClaimedItem, startNode: (node: ClaimedItem) => void): void {
+  /** Starts an item of the queue when a slot is free. */
+  startClaimed(item: ClaimedItem): void {
     if (item.kind !== "node") return this.start(item, false);
-    const work = this.#register(item, false);
-    this.#whenFree(work, () => {
-      this.#unregister(work);
-      startNode(item);
+    const running = this.#register(item, false);
+    this.#whenFree(running, () => {
+      this.#unregister(running);
+      this.#parts.flows.startNode(item);
     });
   }
 
   /** Starts a node of a flow that has its slot. */
-  startNode(item: ClaimedItem, run: (host: TaskHost) => Attempt | undefined): void {
-    this.#begin(this.#register(item, false), run);
+  startNode(item: ClaimedItem, run: (running: RunningItem) => Attempt | undefined): void {
+    const running = this.#register(item, false);
+    this.#begin(running, () => run(running));
   }
 
-  #register(item: ClaimedItem, local: boolean): RunningItem {
-    const work: RunningItem = { item, local, attempt: undefined };
+  #register(item: ClaimedItem, isLocal: boolean): RunningItem {
+    const running = new RunningItem(this.#parts, item, isLocal);
     let ofRun = this.#byRun.get(item.run);
     if (ofRun === undefined) this.#byRun.set(item.run, (ofRun = new Map()));
-    ofRun.set(item.item, work);
-    return work;
+    ofRun.set(item.item, running);
+    return running;
   }
 
-  #unregister(work: RunningItem): void {
-    const { run, item } = work.item;
+  #unregister(running: RunningItem): void {
+    const { run, item } = running.item;
     const ofRun = this.#byRun.get(run);
-    if (ofRun?.get(item) === work) ofRun.delete(item);
+    if (ofRun?.get(item) === running) ofRun.delete(item);
     if (ofRun?.size === 0) this.#byRun.delete(run);
   }
 
-  #whenFree(work: RunningItem, start: () => void): void {
-    this.queue.add(work, start, () => {
-      this.#unregister(work);
-      this.#host.onGivenBack(work.item, work.local);
+  #whenFree(running: RunningItem, start: () => void): void {
+    this.#parts.localQueue.add(running, start, () => {
+      this.#unregister(running);
+      running.onGivenBack();
     });
   }
 
-  #begin(work: RunningItem, run: (host: TaskHost) => Attempt | undefined): void {
-    const host = this.#host;
-    const { local } = work;
-    const startedAt = host.now();
-    work.attempt = run({
-      timers: host.timers,
-      workerName: host.workerName,
-      memos: host.memos,
-      spending: host.spending,
-      remote: host.remote,
-      telemetry: host.telemetry,
-      now: () => host.now(),
-      logger: (runId, step) => host.logger(runId, step),
-      limits: host.limits,
-      report: (error) => host.report(error),
-      onSettled: () => this.#onSettled(work, startedAt),
-      onEnded: (ended, arrival) => host.onEnded(ended, arrival, local),
-      onWaiting: (waiting) => host.onWaiting(waiting, local),
-      onRetry: (failed, next) => host.onRetry(failed, next, local),
-    });
+  #begin(running: RunningItem, run: () => Attempt | undefined): void {
+    running.startedAt = this.#parts.now();
+    running.attempt = run();
   }
 
-  #onSettled(work: RunningItem, startedAt: EpochMs): void {
-    this.#unregister(work);
-    this.queue.onEnded(work, Math.max(0, this.#host.now() - startedAt));
-    this.#host.slots.release();
-    this.#host.onSlotFreed();
-  }
-
-  /** worker.R2. Gives back what waits for a slot. */
-  giveBackWaiting(): void {
-    this.queue.giveBackAll();
+  /** The attempt of the item has settled. */
+  onSettled(running: RunningItem): void {
+    const { slots, localQueue, claimer, pump, now } = this.#parts;
+    const at = now();
+    this.#unregister(running);
+    localQueue.onEnded(running, Math.max(0, at - (running.startedAt ?? at)));
+    slots.release();
+    if (claimer.isRequested("items") || claimer.isRequested("messages")) pump.wake();
   }
 
   /** worker.R2. Gives back a task that a commit in flight leased to this worker when the drain began. */
   giveBackReserved(item: ClaimedItem): void {
-    this.queue.cancelReserved(item);
-    this.#host.onGivenBack(item, true);
+    this.#parts.localQueue.cancelReserved(item);
+    new RunningItem(this.#parts, item, true).onGivenBack();
   }
 
   /** Whether an item of the run runs or waits here. */
@@ -142,22 +93,22 @@ export class TaskPool {
   abandon(run: RunNumber, reason: () => unknown, isKept?: (item: string) => boolean): number {
     const ofRun = this.#byRun.get(run);
     if (ofRun === undefined) return 0;
-    const works = [...ofRun.values()].filter(({ item }) => isKept?.(item.item) !== true);
-    for (const work of works) this.#abandon(work, reason);
-    return works.filter(({ local }) => local).length;
+    const abandoned = [...ofRun.values()].filter(({ item }) => isKept?.(item.item) !== true);
+    for (const running of abandoned) this.#abandon(running, reason);
+    return abandoned.filter(({ isLocal }) => isLocal).length;
   }
 
   /** Aborts the function of an item whose lease is lost. Undefined when the item has ended. */
   abandonItem(item: ClaimedItem, reason: () => unknown): RunningItem | undefined {
-    const work = this.#byRun.get(item.run)?.get(item.item);
-    if (work?.item !== item) return undefined;
-    this.#abandon(work, reason);
-    return work;
+    const running = this.#byRun.get(item.run)?.get(item.item);
+    if (running?.item !== item) return undefined;
+    this.#abandon(running, reason);
+    return running;
   }
 
-  #abandon(work: RunningItem, reason: () => unknown): void {
-    if (this.queue.withdraw(work)) this.#unregister(work);
-    else work.attempt?.abandon(reason());
+  #abandon(running: RunningItem, reason: () => unknown): void {
+    if (this.#parts.localQueue.withdraw(running)) this.#unregister(running);
+    else running.attempt?.abandon(reason());
   }
 
   abandonAll(reason: () => unknown): void {

@@ -3,10 +3,11 @@
 // The pump runs it after the batch that makes the run's earlier entries durable. Entries added since then join its commit.
 
 import { decode, RepriseError } from "../base/index.ts";
-import { emit, isObserved, type Store, type TurnOutcome, type TurnWrite } from "../kernel/index.ts";
+import { emit, isObserved, type TurnWrite } from "../kernel/index.ts";
 import { callInStep, entryData, type OperationRequest } from "../workflow/index.ts";
 import type { HotRun } from "./hot-run.ts";
-import { failOperation, operationFields, type OperationHost } from "./run-operation.ts";
+import type { PartsOf } from "./worker-parts.ts";
+import { failOperation, operationFields, type OperationParts } from "./run-operation.ts";
 
 /** User SQL that waits for its transaction. */
 export interface PendingTransaction {
@@ -14,52 +15,46 @@ export interface PendingTransaction {
   readonly attempt: number;
 }
 
-export interface TransactionsHost {
-  readonly store: Store;
-  readonly operations: OperationHost;
-  committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void;
-  /** The run in memory is ahead of the store, or may be: it must be replayed. */
-  evict(run: HotRun): void;
-  report(error: unknown): void;
-}
+type UsedParts = OperationParts & PartsOf<"events">;
 
 export class Transactions {
-  readonly #host: TransactionsHost;
+  readonly #parts: UsedParts;
   /** Errors of COMMIT, by run and command: the run that got one was evicted, and its replay records the failure. */
   readonly #refused = new Map<string, unknown>();
 
-  constructor(host: TransactionsHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   /** Runs the run's oldest pending transaction. */
   async next(run: HotRun): Promise<void> {
     const waiting = run.takeTransaction();
     if (waiting === undefined) return;
+    const { store, log, runs, events } = this.#parts;
     const { request, attempt } = waiting;
     const { command, name } = request;
     const step = `${run.record.run} ${command}`;
     const span = run.journal.begin("run", name, { command, attempt: attempt + 1 });
-    const startedAt = this.#host.operations.now();
+    const startedAt = store.now();
     const fields = operationFields(request, attempt, startedAt, span);
     const { execution } = fields;
     if (isObserved())
       emit({ event: "attempt.started", run: run.record.id, step: command, name, attempt: attempt + 1, execution });
     if (this.#refused.has(step)) {
-      failOperation(this.#host.operations, run, request, fields, this.#refused.get(step));
+      failOperation(this.#parts, run, request, fields, this.#refused.get(step));
       this.#refused.delete(step);
       return;
     }
     const ended = (outcome: "completed" | "failed"): void => {
       if (!isObserved()) return;
       const { id, definition } = run.record;
-      const tookMs = Math.max(0, this.#host.operations.now() - startedAt);
+      const tookMs = Math.max(0, store.now() - startedAt);
       const what = { run: id, definition, step: command, name, kind: "operation", attempt: attempt + 1 } as const;
       emit({ event: "attempt.ended", ...what, outcome, tookMs });
     };
     let write: TurnWrite | undefined;
     try {
-      const outcome = await this.#host.store.transact(
+      const outcome = await store.transact(
         (db) => {
           const call = (): unknown => (request.call as (db: unknown) => unknown)(db);
           return callInStep(name, span === undefined ? call : () => span.call(call));
@@ -78,17 +73,20 @@ export class Transactions {
         },
       );
       if (outcome.status === "unwanted") return;
-      if (outcome.status !== "threw") return this.#host.committed(run, write!, outcome);
+      if (outcome.status !== "threw") {
+        events.wrote(write!, outcome);
+        return events.committed(run, write!, outcome);
+      }
       if (write === undefined) {
         span?.finish({ error: outcome.error });
         ended("failed");
-        return failOperation(this.#host.operations, run, request, fields, outcome.error);
+        return failOperation(this.#parts, run, request, fields, outcome.error);
       }
       if (!(outcome.error instanceof CommitNotRepeatableError)) this.#refused.set(step, outcome.error);
-      this.#host.evict(run);
+      runs.evict(run);
     } catch (error) {
-      this.#host.report(error);
-      this.#host.evict(run);
+      log.report(error);
+      runs.evict(run);
     }
   }
 }

@@ -6,24 +6,10 @@
 //   replays once per definition, type and name of a command, one run at a time, and at most `MAX_CHECKS` times.
 // unawaited-check.A3. The log has each call once. The event is emitted for every run.
 
-import type { Timers } from "../base/index.ts";
-import { emit, isObserved, type CommandType, type RunRecord, type Store } from "../kernel/index.ts";
-import {
-  findUnawaited,
-  indexJournal,
-  readHistory,
-  type Execution,
-  type LogLevel,
-  type RecordedJournal,
-  type Wait,
-} from "../workflow/index.ts";
+import { emit, isObserved, type CommandType, type RunRecord } from "../kernel/index.ts";
+import { findUnawaited, indexJournal, readHistory, type Wait } from "../workflow/index.ts";
 import type { HotRun } from "./hot-run.ts";
-
-export interface UnawaitedCheckHost {
-  readonly store: Store;
-  readonly timers: Timers;
-  readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
-}
+import type { PartsOf } from "./worker-parts.ts";
 
 const MAX_CHECKS = 100;
 /** A longer journal is not replayed for a warning. */
@@ -44,18 +30,17 @@ const NOUNS: Partial<Readonly<Record<CommandType, string>>> = {
   Promise: "the wait for",
 };
 
+type UsedParts = PartsOf<"options" | "starts" | "store" | "timers">;
+
 export class UnawaitedCheck {
-  readonly #host: UnawaitedCheckHost;
-  /** A second execution of the same code, without log output. */
-  readonly #replayRun: (run: HotRun, recorded: RecordedJournal) => Execution;
+  readonly #parts: UsedParts;
   readonly #verdicts = new Map<string, Verdict>();
   readonly #logged = new Set<string>();
   #checks = 0;
   #running: Promise<void> | undefined;
 
-  constructor(host: UnawaitedCheckHost, replayRun: (run: HotRun, recorded: RecordedJournal) => Execution) {
-    this.#host = host;
-    this.#replayRun = replayRun;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   get isBusy(): boolean {
@@ -85,9 +70,9 @@ export class UnawaitedCheck {
 
   /** unawaited-check.A2 */
   async #check(run: HotRun, open: readonly OpenCommand[]): Promise<void> {
-    const { store, timers } = this.#host;
+    const { store, timers, starts } = this.#parts;
     const recorded = indexJournal(await readHistory(store, run.record.run));
-    const found = await findUnawaited(this.#replayRun(run, recorded), recorded, timers);
+    const found = await findUnawaited(starts.replay(run, recorded), recorded, timers);
     if (found === undefined) return;
     const places = new Map(found.map(({ command, place }) => [command, { place }]));
     for (const one of open) this.#verdicts.set(keyOf(run.record, one), places.get(one.command) ?? "awaited");
@@ -106,7 +91,7 @@ export class UnawaitedCheck {
       // unawaited-check.A3
       if (this.#logged.has(key)) continue;
       this.#logged.add(key);
-      this.#host.log("warn", messageOf(record, one, place), {
+      this.#parts.options.log("warn", messageOf(record, one, place), {
         run,
         command,
         name,

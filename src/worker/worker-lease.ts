@@ -6,45 +6,42 @@
 //   worker takes over its work. Heartbeats are at most 3.4 s apart, so a takeover starts less than 14 s after the death with
 //   the default lease of 10 s, and less than the lease duration plus 4 s with any other.
 
-import type { Timers } from "../base/index.ts";
-import { emit, isObserved, type Store } from "../kernel/index.ts";
-
-export interface WorkerLeaseHost {
-  readonly store: Store;
-  readonly timers: Timers;
-  readonly name: string;
-  readonly leaseMs: number;
-  /** What this worker can claim (`profile`), and with each heartbeat what it committed (`activity`). */
-  readonly profile: string;
-  activity(): string;
-  /** False in tests under virtual time, which renew the lease themselves. */
-  readonly heartbeats: boolean;
-  /** Another worker took over the lease: everything held under the old number is lost. */
-  onLost(): void;
-  /** Work of dead workers can be claimed. */
-  onTakeover(): void;
-  /** The lease was renewed: time for the periodic polls. */
-  onRenewed(): void;
-  /** Called once per lease duration (lease-reconciler.R3). */
-  reconcile(worker: number): Promise<void>;
-  report(error: unknown): void;
-}
+import { emit, isObserved } from "../kernel/index.ts";
+import type { PartsOf } from "./worker-parts.ts";
+import { describeWorker } from "./worker-description.ts";
 
 /** worker-lease.L1 */
 const BEATS_PER_LEASE = 3;
 /** worker-lease.L2. A long lease must not delay the takeover of other workers' runs. */
 const MAX_BEAT_MS = 3_333;
 
+type UsedParts = PartsOf<
+  | "claimer"
+  | "drain"
+  | "events"
+  | "filter"
+  | "log"
+  | "meter"
+  | "nodeSlots"
+  | "options"
+  | "reconciler"
+  | "restart"
+  | "runs"
+  | "slots"
+  | "store"
+  | "timers"
+>;
+
 export class WorkerLease {
-  readonly #host: WorkerLeaseHost;
+  readonly #parts: UsedParts;
   #worker = 0;
   #abandoned = 0;
   #cancel: (() => void) | undefined;
   #stopped = false;
   #beats = 0;
 
-  constructor(host: WorkerLeaseHost) {
-    this.#host = host;
+  constructor(parts: UsedParts) {
+    this.#parts = parts;
   }
 
   /** 0 while the worker has no lease; it claims nothing then. */
@@ -53,17 +50,23 @@ export class WorkerLease {
   }
 
   async start(): Promise<void> {
-    const { store, name, leaseMs, profile: about, heartbeats } = this.#host;
-    this.#worker = await store.registerWorker(name, leaseMs, about);
+    this.#worker = await this.#register();
     await this.reap();
-    if (heartbeats) this.#schedule();
+    // False in tests under virtual time, which renew the lease themselves.
+    if (this.#parts.options.heartbeats) this.#schedule();
   }
 
+  #register(): Promise<number> {
+    const { store, options, filter } = this.#parts;
+    return store.registerWorker(options.name, options.leaseMs, describeWorker(options, filter));
+  }
+
+  /** Takes over the work of workers whose lease has expired. */
   async reap(): Promise<void> {
-    const taken = await this.#host.store.reap(this.#worker);
+    const taken = await this.#parts.store.reap(this.#worker);
     if (taken.workers === 0) return;
     if (isObserved()) emit({ event: "lease.taken_over", ...taken });
-    this.#host.onTakeover();
+    this.#parts.claimer.onTakeover();
   }
 
   /** The worker claims nothing more under its number; `reregister` releases what it holds under it. */
@@ -74,39 +77,45 @@ export class WorkerLease {
 
   /** Continues under a new number. */
   async reregister(): Promise<void> {
-    const { store, name, leaseMs, profile: about } = this.#host;
-    if (this.#abandoned !== 0) await store.releaseWorker(this.#abandoned);
+    if (this.#abandoned !== 0) await this.#parts.store.releaseWorker(this.#abandoned);
     this.#abandoned = 0;
-    if (!this.#stopped) this.#worker = await store.registerWorker(name, leaseMs, about);
+    if (!this.#stopped) this.#worker = await this.#register();
   }
 
   #schedule(): void {
     if (this.#stopped) return;
-    this.#cancel = this.#host.timers.set(
-      Math.min(Math.floor(this.#host.leaseMs / BEATS_PER_LEASE), MAX_BEAT_MS),
-      () => {
-        this.#beat()
-          .catch((error: unknown) => this.#host.report(error))
-          .finally(() => this.#schedule());
-      },
-    );
+    const { timers, options, log } = this.#parts;
+    this.#cancel = timers.set(Math.min(Math.floor(options.leaseMs / BEATS_PER_LEASE), MAX_BEAT_MS), () => {
+      this.#beat()
+        .catch((error: unknown) => log.report(error))
+        .finally(() => this.#schedule());
+    });
   }
 
   async #beat(): Promise<void> {
-    const { store, leaseMs } = this.#host;
+    const { store, options, restart, events, reconciler } = this.#parts;
     if (
       this.#worker !== 0 &&
-      !(await store.renewLease(this.#worker, leaseMs, this.#host.activity())) &&
+      !(await store.renewLease(this.#worker, options.leaseMs, this.#activity())) &&
       !this.#stopped
     ) {
       if (isObserved()) emit({ event: "lease.lost", worker: this.#worker, run: undefined });
-      this.#host.onLost();
+      // Everything held under the old number is lost.
+      restart.run();
     }
     if (this.#worker === 0 || this.#stopped) return;
     await this.reap();
-    this.#host.onRenewed();
+    events.renewed();
     this.#beats += 1;
-    if (this.#beats % BEATS_PER_LEASE === 0 && this.#worker !== 0) await this.#host.reconcile(this.#worker);
+    // lease-reconciler.R3
+    if (this.#beats % BEATS_PER_LEASE === 0 && this.#worker !== 0) await reconciler.run(this.#worker);
+  }
+
+  /** What the worker committed since the last heartbeat. */
+  #activity(): string {
+    const { meter, store, runs, slots, nodeSlots, drain } = this.#parts;
+    const running = slots.inUse + nodeSlots.inUse;
+    return meter.text(store.now(), { runsHeld: runs.count, running, isDraining: drain.isDraining });
   }
 
   stop(): void {
@@ -117,6 +126,6 @@ export class WorkerLease {
   async release(): Promise<void> {
     this.stop();
     for (const worker of [this.#worker, this.#abandoned])
-      if (worker !== 0) await this.#host.store.releaseWorker(worker);
+      if (worker !== 0) await this.#parts.store.releaseWorker(worker);
   }
 }
