@@ -126,7 +126,7 @@ export async function callNode(
   if (node.effects.requiresIdempotency === true) key?.();
   let label: string | undefined;
   const ctx = createNodeContext(execution.context, op, step, key, (name) => (label = name));
-  const time = execution.nodes?.dueAt(id) ?? call.startedAt ?? execution.steppedAt ?? execution.time;
+  const time = execution.nodes?.dueAt(id) ?? call.startedAt ?? execution.steppedAt ?? execution.deliveries.time;
   // The journal counts attempts from 0, the context from 1.
   const scope = nodeScope(id, node.name, epoch, op.attempt - 1, item.path, time, call.requestedAfter);
   // Only the execution of a graph calls this, and it always has nodes.

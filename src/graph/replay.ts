@@ -139,7 +139,7 @@ class GraphReplay {
     const [first] = steps.values();
     if (forked === undefined || first === undefined) return;
     this.#execution.restoredPosition = positionAfter(this.#body.channels, new Map(), first);
-    for (const message of forked.delivered ?? []) this.#execution.restoreMessage(message, started.at);
+    for (const message of forked.delivered ?? []) this.#execution.deliveries.restoreMessage(message, started.at);
   }
 
   #index(entry: DecodedEntry): void {
@@ -329,7 +329,7 @@ class GraphReplay {
     const isDelivered = this.#delivered.has(entry.seq);
     if (isDelivered) {
       this.#source.onDelivery?.(entry);
-      this.#execution.deliver(entry);
+      this.#execution.deliveries.deliver(entry);
     }
     if (isDelivered || this.#pending.length > 0) await this.#settle();
   }

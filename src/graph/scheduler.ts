@@ -204,7 +204,7 @@ export class Scheduler {
       this.#failed = true;
       if (this.#running.size > 0 && !(result.reason instanceof CancelledError)) stop([...this.#running.values()], name);
     }
-    this.#free(command, this.#execution.time);
+    this.#free(command, this.#execution.deliveries.time);
     if (this.#running.size === 0) this.#whenNoneRuns?.();
   }
 

@@ -276,7 +276,7 @@ export class HotRun {
       this.nodes?.onEnded(this.journal, request, type === "NodeCompleted");
       closePromises(this.journal, this.execution, this.execution.abandoned);
     }
-    let at = this.execution.time;
+    let at = this.execution.deliveries.time;
     if (this.execution.isOpen(command))
       at = appendTerminal(this.journal, this.execution, type, command, text, data, ran);
     if (type === "NodeCompleted") this.execution.nodes?.onCompleted?.(command, at);
@@ -357,7 +357,7 @@ export class HotRun {
     if (this.nodes?.deliverNext() === true) return;
     let next = this.#deliverable.shift();
     while (next !== undefined) {
-      this.execution.deliver(next);
+      this.execution.deliveries.deliver(next);
       // The nodes of a step are delivered together: the next step needs all of them, so code cannot observe their order.
       const isMore = next.type === "NodeCompleted" && this.#deliverable.first?.type === "NodeCompleted";
       next = isMore ? this.#deliverable.shift() : undefined;

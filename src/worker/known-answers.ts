@@ -63,7 +63,7 @@ export class KnownAnswers {
     run.receive(arrival);
     this.#journal.at = undefined;
     if (arrival.type === "NodeCompleted")
-      this.#execution.nodes?.onCompleted?.(arrival.target, at ?? this.#execution.time);
+      this.#execution.nodes?.onCompleted?.(arrival.target, at ?? this.#execution.deliveries.time);
   }
 
   /** fork-answers.A3 */

@@ -55,7 +55,7 @@ export async function loadRun(
     execution.lostTurns.deliveredSeq = checkpointSeq;
     execution.restoredPosition = restored.position;
     execution.checkpointSeq = checkpointSeq;
-    for (const message of restored.delivered) execution.restoreMessage(message, record.createdAt);
+    for (const message of restored.delivered) execution.deliveries.restoreMessage(message, record.createdAt);
   }
   await driveThrough(execution, recorded, timers);
   if (execution.stop === undefined) {

@@ -33,7 +33,7 @@ export function appendEnd(journal: JournalWriter, execution: Execution): EndedRu
 /** What a retry of the run needs (retry-record.V1). */
 function failedFields(execution: Execution, error: unknown): entryData.FailedFields {
   if (execution.undone) return { undone: true };
-  return execution.findFailureOrigin(error) ?? { commands: execution.commands.issued };
+  return execution.deliveries.findFailureOrigin(error) ?? { commands: execution.commands.issued };
 }
 
 const NO_PROMISES: PromiseChanges = { opened: [], closed: [] };
@@ -62,8 +62,10 @@ export function nextGeneration(
   late: readonly Delivery[],
   make: (outcome: Continued) => Omit<NextGeneration, "carried">,
 ): NextGeneration | undefined {
-  for (const delivery of late) execution.deliver(delivery);
-  return execution.endStatus === "continued" ? { ...make(outcome), carried: execution.unusedMessages() } : undefined;
+  for (const delivery of late) execution.deliveries.deliver(delivery);
+  return execution.endStatus === "continued"
+    ? { ...make(outcome), carried: execution.deliveries.unusedMessages() }
+    : undefined;
 }
 
 export function answerParent(

@@ -140,8 +140,8 @@ function compareOutcome(given: unknown, error: string | undefined): StrictCheck 
 /** The store has answered: the call returns, or throws why the promise was not settled. */
 export function deliverAnswer(execution: Execution, { command, data }: Delivery<"SettleAnswered">): void {
   const error = refusalOf(data);
-  if (error === undefined) execution.settle(command, undefined);
-  else execution.fail(command, execution.noteFailure(error, command));
+  if (error === undefined) execution.deliveries.settle(command, undefined);
+  else execution.deliveries.fail(command, execution.deliveries.noteFailure(error, command));
 }
 
 function refusalOf(answer: Delivery<"SettleAnswered">["data"]): RepriseError | undefined {

@@ -80,7 +80,7 @@ function cancelTask(execution: Execution, id: string, name: string, reason: stri
   // The code of a node also runs without a delivery.
   if (node !== undefined) callOutside(() => execution.host.onNodeRequest?.());
   const error = new CancelledError(`Task ${name} was cancelled${reason === undefined ? "." : `: ${reason}`}`);
-  if (!isFinishing) return execution.fail(id, error);
+  if (!isFinishing) return execution.deliveries.fail(id, error);
   execution.undos?.cancel(id);
   wait.reject(error);
 }

@@ -67,5 +67,5 @@ function cancelTimer(execution: Execution, id: string, timerId: string): void {
   if (isViolation(cancel)) return execution.violate(cancel);
   if (!cancel.known)
     execution.requests.push({ kind: "cancel-timer", command: id, data: timerCancelledData(cancel.index, timerId) });
-  execution.fail(id, new CancelledError("The timer was cancelled."));
+  execution.deliveries.fail(id, new CancelledError("The timer was cancelled."));
 }

@@ -10,31 +10,17 @@
 // execution.E5. After a violation nothing settles and all requests are dropped.
 // execution.E6. A cancel rejects what the code awaits and refuses new requests, except inside a shield.
 
-import { InvariantError, readableThrown, type EpochMs, type PayloadLimits, type RepriseError } from "../base/index.ts";
-import {
-  DEADLINE_ITEM,
-  errorOf,
-  isAnswer,
-  isCancel,
-  isOfType,
-  type Arrival,
-  type CommandType,
-  type DecodedEntry,
-  type DeliveredMessage,
-  type Delivery,
-  type EndedRunStatus,
-  type EntryFields,
-} from "../kernel/index.ts";
+import { readableThrown, type EpochMs, type PayloadLimits, type RepriseError } from "../base/index.ts";
+import { type CommandType, type DecodedEntry, type EndedRunStatus, type EntryFields } from "../kernel/index.ts";
 import type { CommandRequest } from "./command-request.ts";
 import { Cancellation } from "./cancellation.ts";
-import { deliverAnswer } from "./command-settle.ts";
 import { createContext } from "./context-object.ts";
 import type { WorkflowContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import type { ForkAnswers } from "./fork-answers.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
-import { arrivalOf } from "./entry-data.ts";
+import { Deliveries } from "./deliveries.ts";
 import {
   failureOf,
   nondeterministic,
@@ -61,19 +47,10 @@ import { RunEpochs } from "./run-epochs.ts";
 import { RunningNodes } from "./running-nodes.ts";
 import { LostTurns } from "./lost-turns.ts";
 import { Patches } from "./command-patched.ts";
-import { FailureOrigins, type FailureOrigin } from "./failure-origins.ts";
 import { noteInputChange } from "./input-change.ts";
 import { PromisePorts } from "./promise-ports.ts";
 import type { QueryHandler } from "./queries.ts";
-import {
-  callOutside,
-  callShielded,
-  callWorkflow,
-  isShielded,
-  nodeOfCaller,
-  noteAnswer,
-  refuseInsideStep,
-} from "./scope.ts";
+import { callOutside, callShielded, callWorkflow, isShielded, nodeOfCaller, refuseInsideStep } from "./scope.ts";
 import type { RecordedJournal } from "./recorded-journal.ts";
 import { never } from "./refusals.ts";
 import { Signals } from "./signals.ts";
@@ -108,14 +85,13 @@ export class Execution {
   readonly started: DecodedEntry<"RunStarted">;
   readonly #steps: RecordedJournal["steps"];
   readonly #hasEnd: boolean;
-  #undelivered: number;
   readonly epochs: RunEpochs;
-  #failures: FailureOrigins | undefined;
   #live = false;
   readonly waits: Waits;
   /** Undefined except for graphs. */
   readonly nodes: RunningNodes | undefined;
-  #time: EpochMs;
+  /** What comes in. */
+  readonly deliveries: Deliveries;
   readonly draws: SeededRandom;
   readonly promisePorts = new PromisePorts();
   #signals: Signals | undefined;
@@ -140,8 +116,6 @@ export class Execution {
   #usesShield = false;
   /** Undefined in runs whose steps have no undo. */
   undos: Undos | undefined;
-  /** Messages that came too late for this generation. */
-  #lateMessages: Arrival[] | undefined;
   #context: WorkflowContext | undefined;
 
   constructor(
@@ -167,8 +141,7 @@ export class Execution {
     this.#hasEnd = recorded.end !== undefined;
     this.lostTurns = new LostTurns(recorded.earlier);
     this.epochs = new RunEpochs(recorded.runRetries, body.drive !== undefined);
-    this.#undelivered = recorded.deliveries.length;
-    this.#time = recorded.started.at;
+    this.deliveries = new Deliveries(this, recorded);
   }
 
   /** Runs the code up to its first wait. */
@@ -243,7 +216,7 @@ export class Execution {
   get replaying(): boolean {
     if (this.#live) return false;
     return (
-      this.#undelivered > 0 || this.commands.hasUnmatched || this.#hasEnd || this.host.onRecordedCall !== undefined
+      this.deliveries.areLeft || this.commands.hasUnmatched || this.#hasEnd || this.host.onRecordedCall !== undefined
     );
   }
 
@@ -279,124 +252,6 @@ export class Execution {
     if (wait !== undefined) wait.closing = true;
   }
 
-  /** Delivers one completion to the code (execution.E2). */
-  deliver(delivery: Delivery): void {
-    if (this.stop !== undefined) return;
-    if (this.#undelivered > 0) this.#undelivered -= 1;
-    this.draws.leaveShared(delivery);
-    // The code has ended: it came in the same commit as the last result. A replay must not go further than the run did.
-    if (this.outcome !== undefined) return this.#keepLate(delivery);
-    const { type, command, data, at } = delivery;
-    const isUndoing = this.undos?.phase !== undefined && !isCancel(type);
-    // undo.U3
-    if (isUndoing && this.waits.get(command) === undefined && !this.commands.isUnmatched(command)) return;
-    this.#time = at;
-    switch (type) {
-      case "TaskCompleted":
-      case "OperationCompleted":
-      case "NodeCompleted":
-        return this.settle(command, data.result);
-      case "ChildWorkflowCompleted":
-        return this.settle(command, data.output);
-      case "TaskFailed":
-      case "OperationFailed":
-      case "NodeFailed":
-      case "ChildWorkflowFailed":
-        return this.fail(command, this.noteFailure(errorOf(data), command));
-      case "TimerFired":
-      case "PromiseTimedOut":
-        return this.settle(command, undefined);
-      case "PromiseResolved":
-      case "PromiseRejected":
-        return this.promisePorts.settle(this, delivery);
-      case "SettleAnswered":
-        return deliverAnswer(this, delivery);
-      case "SignalReceived":
-        return this.signals.deliver(this, delivery);
-      case "UpdateRequested":
-        return this.updates.deliver(this, delivery);
-      case "CancelRequested":
-      case "DeadlineExceeded":
-        return this.#applyCancel(type, data.reason);
-      default:
-        throw new InvariantError("An entry of this type is not delivered to code.", { details: { type } });
-    }
-  }
-
-  /** A message that was delivered before the checkpoint that the code starts from (checkpoint.C4). */
-  restoreMessage(message: DeliveredMessage, at: EpochMs): void {
-    if (isOfType(message, "CancelRequested", "DeadlineExceeded")) this.#applyCancel(message.type, message.data.reason);
-    else this.promisePorts.settle(this, { ...message, command: "", at });
-  }
-
-  /** generation.N3 */
-  #keepLate({ type, data }: Delivery): void {
-    if (this.outcome?.status !== "continued" || isAnswer(type)) return;
-    if (type === "CancelRequested" || type === "DeadlineExceeded") this.#applyCancel(type, data.reason);
-    else (this.#lateMessages ??= []).push(arrivalOf(type, data));
-  }
-
-  /** Messages that the code has not used, in order. The next generation gets them (generation.N3). */
-  unusedMessages(): readonly Arrival[] {
-    const ports = this.promisePorts.untaken().map(({ type, data }) => arrivalOf(type, data));
-    const signals = (this.#signals?.buffered() ?? []).map((signal) => arrivalOf("SignalReceived", { ...signal }));
-    const updates = (this.#updates?.unhandled() ?? []).map((request) => arrivalOf("UpdateRequested", request));
-    return [...ports, ...signals, ...updates, ...(this.#lateMessages ?? [])];
-  }
-
-  /** Remembers which command failed with an error, in case the code throws it. */
-  noteFailure(error: unknown, at: string): unknown {
-    (this.#failures ??= new FailureOrigins()).note(error, { at, commands: this.commands.issued });
-    return error;
-  }
-
-  /** The failure that made the code throw; undefined if it threw an error of its own. */
-  findFailureOrigin(error: unknown): FailureOrigin | undefined {
-    return this.#failures?.find(error);
-  }
-
-  settle(command: string, value: unknown): void {
-    this.#finish(command, (wait) => {
-      wait.resolve(value);
-      if (wait.undo !== undefined) this.undos?.completed(this, wait, value);
-    });
-  }
-
-  fail(command: string, error: unknown): void {
-    this.#finish(command, (wait) => {
-      wait.reject(error);
-      if (wait.undo !== undefined) this.undos?.settled(command);
-    });
-  }
-
-  #finish(command: string, settle: (wait: Wait) => void): void {
-    if (this.waits.settle(command, settle)) return;
-    if (this.commands.isUnmatched(command)) this.keepEarly(command, settle);
-  }
-
-  /** Keeps a completion that the code has not requested yet. */
-  keepEarly(command: string, settle: (wait: Wait) => void): void {
-    const [at, seq] = [this.#time, this.lostTurns.deliveredSeq];
-    this.waits.keepEarly(command, (wait) => {
-      if (wait.node !== undefined) noteAnswer(wait.node, at, seq);
-      settle(wait);
-    });
-  }
-
-  /** execution.E6. The first cancel counts. */
-  #applyCancel(type: "CancelRequested" | "DeadlineExceeded", reason: string | undefined): void {
-    if (this.cancellation.error !== undefined) return;
-    const error = this.cancellation.apply(type, reason, this.identity.id, this.started.data.deadline);
-    if (type === "DeadlineExceeded") this.noteFailure(error, DEADLINE_ITEM);
-    this.abandon(this.waits.cancellable());
-    for (const wait of this.waits.all()) {
-      if (wait.shielded) continue;
-      // undo.U2. The code gets the error; the step finishes, because it is undone if it completes.
-      if (wait.undo !== undefined) wait.reject(error);
-      else this.fail(wait.command, error);
-    }
-  }
-
   // ── requests of the code ──
 
   /** The error that refuses a request: the run was canceled (execution.E6), or a node failed (rules.G12). */
@@ -421,14 +276,9 @@ export class Execution {
     return callShielded(this.host.guard, call);
   }
 
-  /** The time of the last delivery. */
-  get time(): EpochMs {
-    return this.#time;
-  }
-
   now(): Date {
     const node = this.nodes === undefined ? undefined : nodeOfCaller();
-    return new Date(node?.time ?? this.#time);
+    return new Date(node?.time ?? this.deliveries.time);
   }
   log(level: LogLevel, message: string, data?: object): void {
     if (!this.replaying) callOutside(() => this.host.log(level, message, data));

@@ -60,7 +60,8 @@ export class PromisePorts {
       if (mismatch !== undefined) return execution.violate({ ...mismatch, where: recorded.command, seq });
     }
     if (this.find(port) !== undefined) return;
-    if (recorded.type === "PromiseRejected") execution.noteFailure(recorded.data.error, recorded.command || port);
+    if (recorded.type === "PromiseRejected")
+      execution.deliveries.noteFailure(recorded.data.error, recorded.command || port);
     (this.#settled ??= new Map()).set(port, recorded);
     const settle = (wait: Wait): void => {
       if (recorded.type === "PromiseRejected") wait.reject(recorded.data.error);
@@ -69,7 +70,7 @@ export class PromisePorts {
     // Nodes that waited for it run again, and receive it in recorded order.
     if (execution.nodes !== undefined && recorded.command !== "" && execution.replaying) {
       const seq = commands.findDelivery(recorded.type, recorded.command) ?? 0;
-      for (const command of commands.waitersOf(port, seq)) execution.keepEarly(command, settle);
+      for (const command of commands.waitersOf(port, seq)) execution.deliveries.keepEarly(command, settle);
     }
     const waiting = waits.on(port);
     if (waiting.length === 0) (this.#untaken ??= new Set()).add(port);

@@ -58,7 +58,7 @@ export async function driveThrough(
         beginEpochs(entry.seq);
         execution.lostTurns.deliveredSeq = entry.seq;
         onDelivery?.(entry);
-        execution.deliver(entry);
+        execution.deliveries.deliver(entry);
       });
     // Queued behind the burst, so it runs when the whole burst has been delivered and drained.
     await drain(timers);

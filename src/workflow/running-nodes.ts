@@ -81,7 +81,7 @@ export class RunningNodes {
     // A recorded answer sets the time itself.
     if (kept === true) return;
     node.answeredSeq = undefined;
-    node.time = Math.max(node.time, this.#execution.time);
+    node.time = Math.max(node.time, this.#execution.deliveries.time);
     if (type === "Operation") return;
     node.waiting -= 1;
     if (node.waiting === 0) this.#execution.host.onNodeWaiting?.(node.command, false);
@@ -138,7 +138,7 @@ export class RunningNodes {
       scope.stopped = error;
       const waits = execution.waits.all().filter(({ node }) => node === scope);
       execution.abandon(waits);
-      for (const wait of waits) execution.fail(wait.command, error);
+      for (const wait of waits) execution.deliveries.fail(wait.command, error);
     }
   }
 }

@@ -313,7 +313,7 @@ export class LiveRun {
   }
 
   async #deliver(entry: Entry): Promise<void> {
-    this.execution.deliver(decodeEntry(entry));
+    this.execution.deliveries.deliver(decodeEntry(entry));
     await drained();
     this.#afterDrain();
   }

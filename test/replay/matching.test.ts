@@ -374,8 +374,8 @@ test("after a violation nothing settles in any branch", async () => {
     seen,
   );
   const run = await LiveRun.resume(branches, entries);
-  run.execution.deliver({ type: "TaskCompleted", command: "Task(0)", data: { result: 1 }, at: 0 });
-  run.execution.deliver({ type: "CancelRequested", command: "", data: {}, at: 0 });
+  run.execution.deliveries.deliver({ type: "TaskCompleted", command: "Task(0)", data: { result: 1 }, at: 0 });
+  run.execution.deliveries.deliver({ type: "CancelRequested", command: "", data: {}, at: 0 });
   await drained();
   expect(seen).toEqual([]);
 });

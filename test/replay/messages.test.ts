@@ -68,11 +68,16 @@ test("a wait that is created while its signal is announced is closing, and gets 
   expect(execution.signals.announce(execution, "a", 1)?.command).toBe("Promise(0)");
   execution.close("Promise(0)");
   expect(execution.signals.announce(execution, "a", 2)).toBeUndefined();
-  execution.deliver({ type: "SignalReceived", command: "Promise(0)", data: { name: "a", value: 1 }, at: run.now });
+  execution.deliveries.deliver({
+    type: "SignalReceived",
+    command: "Promise(0)",
+    data: { name: "a", value: 1 },
+    at: run.now,
+  });
   await drained();
   expect(execution.isOpen("Promise(1)")).toBe(false);
   expect(execution.requests).toMatchObject([{ kind: "promise", command: "Promise(1)", timeoutMs: undefined }]);
-  execution.deliver({ type: "SignalReceived", command: "", data: { name: "a", value: 2 }, at: run.now });
+  execution.deliveries.deliver({ type: "SignalReceived", command: "", data: { name: "a", value: 2 }, at: run.now });
   await drained();
   expect(execution.outcome).toEqual({ status: "returned", value: [1, 2] });
 });

@@ -140,7 +140,7 @@ function inRounds(choose: Choice): Drive {
       );
       if (available.length === 0) break;
       const delivered = new Set(choose(available, recorded));
-      for (const entry of delivered) execution.deliver(entry);
+      for (const entry of delivered) execution.deliveries.deliver(entry);
       await drained();
       waiting = waiting.filter((entry) => !delivered.has(entry));
     }
@@ -161,7 +161,7 @@ const MUTANTS: Readonly<Record<string, Drive>> = {
     execution.start();
     await drained();
     for (const entry of recorded.deliveries) {
-      execution.deliver(entry);
+      execution.deliveries.deliver(entry);
       await Promise.resolve();
     }
     await drained();
