@@ -225,11 +225,13 @@ export class ClientCore implements Client {
     if (status !== "continued") this.#waiters.settle(record.id, { record: { ...record, status }, last });
   }
 
-  #onChanged(runs: ReadonlySet<RunNumber> | undefined): void {
+  #onChanged(runs: ReadonlySet<RunNumber> | undefined): number {
+    const affected = runs === undefined ? this.#waiters.ids : this.#waiters.idsAffectedBy(runs);
     if (runs === undefined) this.#readAllWaited();
-    else this.#readWaited(this.#waiters.idsAffectedBy(runs));
+    else this.#readWaited(affected);
     this.#watchers.notifyAll();
     this.#listeners.others(runs);
+    return affected.length + this.#watchers.ids.length;
   }
 
   /** Any run may have ended. Thousands of waiters are read in batches. */

@@ -122,10 +122,10 @@ export class ClientWriter implements WorkerPort {
     this.#events.onChanged(undefined);
   }
 
-  #onChanged(notice: ChangeNotice | undefined): void {
+  #onChanged(notice: ChangeNotice | undefined): number {
     // A process that commits learns of a lost history from its commits; a client that only waits has to ask.
     if (notice === undefined) this.#parts.store.checkHistory?.().catch((error: unknown) => this.#log.report(error));
-    this.#events.onChanged(notice?.runs);
+    return this.#events.onChanged(notice?.runs);
   }
 
   /** client-writer.W2 */

@@ -151,7 +151,7 @@ function startLoop(site: Site, { settings, store, clock, timers, logger }: SiteP
       timers,
       polls: true,
       onDue: () => undefined,
-      onChanged: () => loop.wake((name) => name === "log"),
+      onChanged: () => (loop.wake((name) => name === "log"), 0),
     });
   site.onClose(async () => {
     poller?.stop();

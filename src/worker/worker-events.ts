@@ -72,8 +72,8 @@ export class WorkerEvents {
     this.#parts.schedules.poll();
   }
 
-  /** Another process wrote to the store. Without a notice, any kind of work may be ready. */
-  changed(notice: ChangeNotice | undefined): void {
+  /** Another process wrote to the store. Without a notice, any kind of work may be ready. Returns how many runs are read again. */
+  changed(notice: ChangeNotice | undefined): number {
     const { claimer, pump, schedules, store, log, options, runs, itemLeaseCheck, works } = this.#parts;
     const report = (error: unknown): void => log.report(error);
     if (notice !== undefined) claimer.onNotice(notice);
@@ -81,9 +81,9 @@ export class WorkerEvents {
     else this.due();
     if (notice?.work.has("schedules") !== false) schedules.poll();
     if (notice === undefined && !works) store.checkHistory?.().catch(report);
-    options.onChanged(notice?.runs);
     runs.refreshHeld(notice?.runs).catch(report);
     itemLeaseCheck.schedule();
+    return options.onChanged(notice?.runs) + (notice?.runs.size ?? runs.count);
   }
 
   /** worker.R4 */

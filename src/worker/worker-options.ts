@@ -59,5 +59,6 @@ export interface WorkerOptions {
   /** Replaces an operation's function, in tests. */
   readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
   /** Another process changed these runs, or any run. */
-  readonly onChanged: (runs?: ReadonlySet<RunNumber>) => void;
+  /** Returns how many runs are read again. */
+  readonly onChanged: (runs?: ReadonlySet<RunNumber>) => number;
 }

@@ -82,6 +82,8 @@ export function processStore(raw: Store, instance: ProcessInstance, passage: Pas
             if (change.kind === "rolled_back") witness.noticed(instance.loop);
             listener(change);
           });
+      // The notices of a SQLite file come through the real file system: outside of the world, too.
+      if (key === "onNotice" && raw.kind === "sqlite") return undefined;
       if (key === "onNotice")
         return raw.onNotice && ((heard: () => void) => raw.onNotice!(() => instance.loop.isDead || heard()));
       const value: unknown = raw[key as keyof Store];

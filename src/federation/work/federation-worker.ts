@@ -102,7 +102,7 @@ export class FederationWorker {
       onEnded: nothing,
       onCommitted: nothing,
       onUnheld: nothing,
-      onChanged: nothing,
+      onChanged: () => 0,
     });
   }
 

@@ -2,7 +2,8 @@
 //
 // notifier.U1. Polling is the source of truth: `pollChanges` regularly returns true, whatever notifications were received.
 // notifier.U2. Commits that may affect other processes are announced with the kinds of work and the runs they changed
-//   (change-notice.ts): commits of some milliseconds in one notification, never inside their transactions.
+//   (change-notice.ts), never inside their transactions: the first one at once, and under load the commits of some milliseconds
+//   in one notification.
 // notifier.U3. Without changes polls become rare: an idle engine sends a few queries per second.
 
 import type { ChangeNotice } from "../../kernel/index.ts";
@@ -11,8 +12,9 @@ import type { ConnectionPool } from "./connection-pool.ts";
 import { PendingNotice, decodeNotice, encodeNotice } from "./change-notice.ts";
 import type { RetryOptions } from "./retry.ts";
 
-/** notifier.U2 */
-const NOTIFY_MS = 20;
+/** notifier.U2. The pause after a notification, for each commit it was about, and at most. */
+const PAUSE_MS_PER_COMMIT = 5;
+const MAX_PAUSE_MS = 20;
 /** notifier.U1. Time between polls while changes happen, while none happen, and while notifications are received. */
 const BUSY_POLL_MS = 100;
 const IDLE_POLL_MS = 500;
@@ -38,7 +40,7 @@ export class Notifier {
   #polledAt: number;
   #changedAt = Number.NEGATIVE_INFINITY;
   #sending: Promise<void> | undefined;
-  #hasOutgoing = false;
+  #outgoingCommits = 0;
   /** Ends the pause between two notifications. */
   #skipPause: (() => void) | undefined;
   #closed = false;
@@ -108,26 +110,27 @@ export class Notifier {
     this.#changedAt = this.#options.clock.monotonic();
     // The database has no notifications: drop the notice.
     if (this.#backend.notify === undefined) this.#outgoing = new PendingNotice();
-    else this.#hasOutgoing = true;
-    if (this.#hasOutgoing && !this.#closed) this.#sending ??= this.#send();
+    else this.#outgoingCommits += 1;
+    if (this.#outgoingCommits > 0 && !this.#closed) this.#sending ??= this.#send();
   }
 
   async #send(): Promise<void> {
-    while (this.#hasOutgoing) {
-      this.#hasOutgoing = false;
+    while (this.#outgoingCommits > 0) {
+      const pauseMs = Math.min(MAX_PAUSE_MS, this.#outgoingCommits * PAUSE_MS_PER_COMMIT);
+      this.#outgoingCommits = 0;
       const text = encodeNotice(this.#outgoing);
       this.#outgoing = new PendingNotice();
       await this.#pool
         .use("control", ({ connection }) => this.#backend.notify!(connection, text))
         .catch(() => undefined);
-      if (!this.#closed) await this.#pause();
+      if (!this.#closed) await this.#pause(pauseMs);
     }
     this.#sending = undefined;
   }
 
-  #pause(): Promise<void> {
+  #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#options.timers.set(NOTIFY_MS, resolve, { ref: false });
+      const cancel = this.#options.timers.set(ms, resolve, { ref: false });
       this.#skipPause = () => {
         cancel();
         resolve();

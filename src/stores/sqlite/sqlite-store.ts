@@ -4,6 +4,7 @@
 //   more latency, also with a 2 ms fsync.
 // sqlite-store.S2. When a list fails, its writes are repeated one by one, so that only the write that fails is lost.
 // sqlite-store.S3. A poll that finds nothing writes nothing.
+// sqlite-store.S4. Polling `data_version` finds the commits of other processes; their notices (file-notifier.ts) only tell when.
 
 import { resolve } from "node:path";
 import type { Clock, EpochMs, PayloadCodec, Random, Timers } from "../../base/index.ts";
@@ -41,6 +42,7 @@ import type { Threads, ThreadStore } from "../thread-store.ts";
 import { apply, idleOutcome } from "../rules/apply.ts";
 import { backUp } from "./back-up.ts";
 import { describe } from "./describe.ts";
+import { FileNotifier } from "./file-notifier.ts";
 import { freeSpace } from "./free-space.ts";
 import { deleteOneRun } from "../rules/delete-run.ts";
 import { expire } from "../rules/expire.ts";
@@ -52,8 +54,8 @@ import { deleteStartKeys } from "../rules/unused-keys.ts";
 import { yieldToEventLoop } from "./retry-busy.ts";
 import { checkStore } from "./check-store.ts";
 import { readHolders } from "../rules/run-holders.ts";
-import { MEMORY } from "./store-file.ts";
-import type { Durability } from "./sqlite-connection.ts";
+import { INDEX, MEMORY } from "./store-file.ts";
+import type { Durability, SqliteConnection } from "./sqlite-connection.ts";
 import {
   randomWorkerNumber,
   hasNothingToReap,
@@ -136,13 +138,18 @@ const ENTRY_TIME = ["at"] as const;
 export class SqliteStore extends RowReads implements Store, ThreadStore {
   readonly isReadOnly: boolean;
   readonly #session: SqliteSession;
+  readonly #notifier: FileNotifier;
   #dataVersion: number;
+  /** The connection whose files the notifier has. */
+  #notifying: SqliteConnection | undefined;
 
   constructor(session: SqliteSession) {
     super();
     this.#session = session;
+    this.#notifier = new FileNotifier(session.options);
     this.isReadOnly = session.options.readOnly === true;
     this.#dataVersion = this.#readDataVersion();
+    this.#watchFiles();
   }
 
   now(): EpochMs {
@@ -167,11 +174,14 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
     return new RowThreads(rowSession(this.#session), threadNumbers);
   }
 
-  transact(
+  async transact(
     call: (db: unknown) => unknown,
     write: (result: unknown) => TurnWrite | undefined,
   ): Promise<TransactOutcome> {
-    return transact(this.#session, call, write);
+    let turn: TurnWrite | undefined;
+    const outcome = await transact(this.#session, call, (result) => (turn = write(result)));
+    if (outcome.status === "committed" && turn !== undefined) this.#notifier.committed([turn], [outcome]);
+    return outcome;
   }
 
   async #write(writes: readonly Write[]): Promise<readonly Outcome[]> {
@@ -185,11 +195,17 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
     const commit = (some: readonly Write[]): Promise<readonly Outcome[]> =>
       this.#session.transact("Committing", (tx) => apply(tx, some, epoch !== this.#session.epoch));
     try {
-      return await commit(writes);
+      const outcomes = await commit(writes);
+      this.#notifier.committed(writes, outcomes);
+      return outcomes;
     } catch (error) {
       if (writes.length === 1 || !isWorthRetrying(error)) throw error;
       // sqlite-store.S2
-      return writeOneByOne(writes, async (write) => (await commit([write]))[0]!);
+      return writeOneByOne(writes, async (write) => {
+        const outcomes = await commit([write]);
+        this.#notifier.committed([write], outcomes);
+        return outcomes[0]!;
+      });
     }
   }
 
@@ -215,6 +231,7 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
   }
 
   registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
+    this.#notifier.worksHere = true;
     return this.#session.transact("Registering a worker", (tx) => {
       for (;;) {
         const worker = randomWorkerNumber(this.#session.options.random);
@@ -236,8 +253,9 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
     return { ...tx, now: this.now() };
   }
 
-  releaseWorker(worker: number): Promise<void> {
-    return this.#session.transact("Releasing a worker", (tx) => releaseWorker(tx, worker));
+  async releaseWorker(worker: number): Promise<void> {
+    await this.#session.transact("Releasing a worker", (tx) => releaseWorker(tx, worker));
+    this.#notifier.released();
   }
 
   async reap(self: number): Promise<Reaped> {
@@ -261,7 +279,23 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
     );
   }
 
+  /** sqlite-store.S4 */
+  onNotice(listener: () => void): void {
+    this.#notifier.onNotice(listener);
+    this.#notifying = undefined;
+    this.#watchFiles();
+  }
+
+  #watchFiles(): void {
+    const { connection, options } = this.#session;
+    if (connection === this.#notifying) return;
+    this.#notifying = connection;
+    const hasIndex = connection.files !== undefined && connection.frozen === undefined;
+    this.#notifier.open(hasIndex ? options.path + INDEX : undefined);
+  }
+
   pollChanges(): boolean {
+    this.#watchFiles();
     const { frozen } = this.#session.connection;
     // The next read opens the file again.
     if (frozen !== undefined) return !isUnchanged(frozen);
@@ -274,6 +308,7 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
     }
     const changed = version !== this.#dataVersion;
     this.#dataVersion = version;
+    if (changed) this.#notifier.sawOthers();
     return changed;
   }
 
@@ -382,6 +417,7 @@ export class SqliteStore extends RowReads implements Store, ThreadStore {
 
   async close(): Promise<void> {
     await this.#outside?.close();
+    this.#notifier.close();
     await this.#session.close();
   }
 }

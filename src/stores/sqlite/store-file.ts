@@ -132,7 +132,8 @@ export function readHeader(path: string): Header | undefined {
 }
 
 /** The files next to a database: the log of commits that are not in the file yet, and the index of that log. */
-export const COMPANIONS = ["-wal", "-shm"] as const;
+export const INDEX = "-shm";
+export const COMPANIONS = ["-wal", INDEX] as const;
 /** The file next to a database that is not in WAL mode. */
 export const ROLLBACK_JOURNAL = "-journal";
 
