@@ -317,6 +317,16 @@ export interface ClaimItemsWrite {
   readonly tokens: readonly string[];
   /** Task names, and routes of nodes. */
   readonly names: readonly string[];
+  /**
+   * Also leases the turn of a task's run, under the token of the item, if the run is of one of these definition versions, waits, and
+   * has no unread message. The end of the task is then part of the turn's commit. Absent: no turns.
+   */
+  readonly turnsOf?: readonly DefinitionVersion[];
+  /**
+   * queue.Q5. A refill: claims only from these queues, and no suspects. A store applies it in the transaction of the writes before
+   * it, which free the slots. Absent: a claim from everywhere.
+   */
+  readonly refills?: readonly string[];
 }
 export interface ClaimedItem {
   readonly run: RunNumber;
@@ -341,6 +351,8 @@ export interface ClaimedItem {
   readonly slot?: QueueSlot;
   /** The budget that its run pays from. */
   readonly budget?: RunNumber | undefined;
+  /** The claim also leased the turn of the run, under the same token. The run has no unread message. */
+  readonly turn?: RunRecord;
 }
 export interface ClaimItemsOutcome extends ThrottledWork {
   readonly items: readonly ClaimedItem[];

@@ -6,6 +6,8 @@
 // queue.Q3. In any period `per`, at most `limit` claims succeed. Each attempt of a task counts.
 // queue.Q4. The limits of a queue apply to its tasks and to its runs separately: a run must not hold the slot that its own
 //   task waits for.
+// queue.Q5. The commit that frees slots of a queue fills them again: in the same transaction, the worker that commits claims the
+//   next items of that queue, if it has capacity for them. Suspects and rates that open later are left to other claims.
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration, type EpochMs } from "../base/index.ts";

@@ -26,14 +26,17 @@ export class ClaimDispatch {
   }
 
   item(claimed: ClaimedItem): void {
-    const { drain, persistentWrites, quarantine, tasks } = this.#parts;
-    const { run, item, token, attempt, execution, slot, suspicion } = claimed;
+    const { drain, persistentWrites, quarantine, starts, tasks } = this.#parts;
+    const { run, item, token, attempt, execution, slot, suspicion, turn } = claimed;
     if (drain.isDraining) {
+      if (turn !== undefined) persistentWrites.submit({ write: "return-turn", run, token });
       const unused = { attempt, executions: execution - 1, ...(slot && { slot }) };
       if (suspicion === 0) persistentWrites.submit({ write: "return-item", run, item, token, ...unused });
       return;
     }
     if (suspicion > 0) quarantine.add(`${run} ${item}`, suspicion);
+    // Before the task, whose result joins the commit of the turn.
+    if (turn !== undefined) starts.start({ record: turn, token, inbox: [], suspicion: 0 }, 1);
     tasks.startClaimed(claimed);
   }
 

@@ -28,6 +28,8 @@ export class ClaimFilter {
   readonly #labels: Labels;
   readonly #definitions: ReadonlySet<string>;
   readonly #items: ReadonlySet<string>;
+  /** The names of tasks, and the routes of flow nodes, by their queue. */
+  readonly #inQueue = new Map<string, string[]>();
 
   constructor(registry: Registry, queues: readonly string[] | undefined, labels: Labels) {
     this.#queues = queues && new Set(queues);
@@ -53,6 +55,18 @@ export class ClaimFilter {
       }));
     this.#definitions = new Set(this.definitions.map(({ name, version }) => `${name}@${version}`));
     this.#items = new Set(this.items);
+    for (const { name, body } of tasks) this.#addToQueue(body.slotOptions, name);
+    for (const { name, version, nodes } of registry.flows)
+      for (const { slotOptions, label } of nodes.values())
+        this.#addToQueue(slotOptions, nodeRoute(name, version, slotOptions?.queue.name, label));
+  }
+
+  #addToQueue(slotOptions: QueueSlotOptions | undefined, item: string): void {
+    if (slotOptions === undefined || !this.#items.has(item)) return;
+    const { name } = slotOptions.queue;
+    const items = this.#inQueue.get(name);
+    if (items === undefined) this.#inQueue.set(name, [item]);
+    else if (!items.includes(item)) items.push(item);
   }
 
   hasDefinition(name: string, version: number): boolean {
@@ -61,6 +75,11 @@ export class ClaimFilter {
   /** `name` is the name of a task, or the route of a node. */
   hasItem(name: string): boolean {
     return this.#items.has(name);
+  }
+
+  /** What this worker claims from a queue. */
+  itemsOf(queue: string): readonly string[] {
+    return this.#inQueue.get(queue) ?? [];
   }
 
   hasLabel(label: string | undefined): boolean {

@@ -3,6 +3,9 @@
 // Claims join the next batch of the pump, so that under load they need no separate transaction. With a remote store they
 // follow the batch instead (pump.P6).
 //
+// claimer.C2. A batch that frees slots of queues also fills them (queue.Q5), with as many items as it frees. It does not while other
+//   items wait for capacity of the worker: then one claim takes both, by priority and age.
+//
 // claimer.C1. A claim on a remote store skips rows that another transaction has locked, and a database may lock more rows than a
 //   transaction changes. So a claim that ran beside other writes of this process is repeated once when none is in flight. Rows that
 //   other processes lock are found by the next poll.
@@ -12,12 +15,16 @@ import {
   SUSPECT_AFTER,
   WORK_KINDS,
   type ChangeNotice,
+  type ClaimItemsOutcome,
+  type ClaimItemsWrite,
   type OutcomeOf,
+  type QueueSlot,
   type ThrottledWork,
   type WorkKind,
   type Write,
 } from "../kernel/index.ts";
 import { HELD_LIMIT } from "./eager-claims.ts";
+import type { SubmittedWrite } from "./pump.ts";
 import type { PartsOf } from "./worker-parts.ts";
 import { WEBHOOK_CLAIM } from "./webhook-relay.ts";
 
@@ -81,6 +88,12 @@ export class Claimer {
   /** claimer.C1. The kinds whose last claim may have skipped rows. */
   readonly #unconfirmed = new Set<ClaimKind>();
   #isMessagesTurn = false;
+  /** How many items the claim in flight may take. */
+  #itemsInFlight = 0;
+  /** claimer.C2. Items wait for capacity of the worker. */
+  #lacksCapacity = false;
+  /** claimer.C2. How many items refills in flight may claim. */
+  #refilling = 0;
   #isItemsTurn = false;
   /** Items may be waiting: a commit left one, the worker had no free slot, or it has not claimed yet. */
   #hasItemBacklog = true;
@@ -127,9 +140,9 @@ export class Claimer {
     this.#hasItemBacklog = true;
   }
 
-  /** A queue limit may allow more work now. */
-  onQueueSlotFreed(): void {
-    if (this.#isThrottled.items) this.request("items");
+  /** A queue limit may allow more work now. Not for slots that a refill fills (claimer.C2). `ofItems`: not only of runs. */
+  onQueueSlotFreed(ofItems = true): void {
+    if (ofItems && this.#isThrottled.items) this.request("items");
     if (this.#isThrottled.starts) this.request("starts");
   }
 
@@ -145,15 +158,15 @@ export class Claimer {
     const room = quarantine.isActive ? 0 : HELD_LIMIT - runs.count;
     // First, so that the same batch claims the runs it admits.
     if (this.#takeRequest("starts", room)) this.#admit(room);
-    const free = quarantine.isActive ? 0 : slots.free;
+    const free = quarantine.isActive ? 0 : Math.max(0, slots.free - this.#refilling);
     const share = this.isRequested("messages") ? this.#shareOfMessages(free) : 0;
     // suspects.S2. A suspect starts at once.
-    const roomForItems = quarantine.isActive || this.#mayBringSuspects.items ? free : localQueue.room;
+    const roomForItems = quarantine.isActive || this.#mayBringSuspects.items ? free : localQueue.room - this.#refilling;
     const [turns, items] = this.#separateSuspects(room, roomForItems - share, free);
     if (this.#takeRequest("turns", turns)) this.#claimTurns(worker, turns);
     if (this.#takeRequest("messages", share)) this.#claimMessages(worker, share);
     if (this.#takeRequest("items", items)) this.#claimItems(worker, items);
-    else if (this.#requested.items && roomForItems <= share) this.#hasItemBacklog = true;
+    else if (this.#requested.items && roomForItems <= share) this.#hasItemBacklog = this.#lacksCapacity = true;
     if (this.#takeRequest("due", 1)) this.#fireDue();
     const webhooks = quarantine.isActive ? [] : outbox.webhooks;
     if (this.#takeRequest("events", webhooks.length)) this.#claimEvents(worker, webhooks);
@@ -232,14 +245,58 @@ export class Claimer {
 
   #claimItems(worker: number, room: number): void {
     const tokens = this.#tokensFor("items", room);
-    this.#hasItemBacklog = false;
-    this.#submit("items", { write: "claim-items", worker, tokens, names: this.#parts.filter.items }, (outcome) => {
+    this.#hasItemBacklog = this.#lacksCapacity = false;
+    this.#itemsInFlight = tokens.length;
+    const names = this.#parts.filter.items;
+    this.#submit("items", { write: "claim-items", worker, tokens, names, ...this.#turnsFor(tokens) }, (outcome) => {
       const { items } = outcome;
       this.#noteBacklog("items", outcome);
       if (items.length === tokens.length) this.request("items");
       this.#noteSuspects("items", items);
       for (const item of items) this.#parts.dispatch.item(item);
     });
+  }
+
+  /** Whether a claim of items takes the turns of their runs, too: if the worker may hold that many more. */
+  #turnsFor({ length }: readonly string[]): Pick<ClaimItemsWrite, "turnsOf"> {
+    const { runs, filter } = this.#parts;
+    return runs.count + length <= HELD_LIMIT ? { turnsOf: filter.definitions } : {};
+  }
+
+  /** claimer.C2 */
+  refill(writes: readonly Write[]): SubmittedWrite | undefined {
+    const freed = freedSlots(writes);
+    const { claimant: worker, filter, pump, quarantine, slots } = this.#parts;
+    if (freed.length === 0 || worker === undefined || quarantine.isActive) return undefined;
+    const isClaiming = this.#claiming.items;
+    // A claim of the same batch fills them.
+    if (isClaiming && !pump.pollsSeparately) return undefined;
+    const refills = [...new Set(freed)].filter((queue) => filter.itemsOf(queue).length > 0);
+    // An item that holds a slot of its queue starts at once.
+    const free = slots.free - this.#refilling - (isClaiming ? this.#itemsInFlight : 0);
+    const tokens = this.#tokens(this.#lacksCapacity || refills.length === 0 ? 0 : Math.min(free, freed.length));
+    if (tokens.length === 0) {
+      this.#requested.items ||= this.#isThrottled.items;
+      return undefined;
+    }
+    this.#refilling += tokens.length;
+    const names = [...new Set(refills.flatMap((queue) => filter.itemsOf(queue)))];
+    return {
+      write: { write: "claim-items", worker, tokens, names, refills, ...this.#turnsFor(tokens) },
+      resolve: (outcome) => {
+        this.#refilling -= tokens.length;
+        this.#onRefilled(outcome as ClaimItemsOutcome, tokens.length);
+      },
+      reject: () => (this.#refilling -= tokens.length),
+    };
+  }
+
+  #onRefilled({ items, held, nextAt }: ClaimItemsOutcome, limit: number): void {
+    this.#parts.poller.dueAt(nextAt);
+    if (held) this.#isThrottled.items = true;
+    // Suspects, or items of tasks that this worker does not have, wait for the slots.
+    if (held && items.length < limit) this.request("items");
+    for (const item of items) this.#parts.dispatch.item(item);
   }
 
   #claimMessages(worker: number, room: number): void {
@@ -294,4 +351,20 @@ export class Claimer {
       },
     );
   }
+}
+
+/** The queues of the slots that these writes free if they are committed, one per slot. */
+function freedSlots(writes: readonly Write[]): readonly string[] {
+  return writes.flatMap(fencesOf).flatMap(({ slot }) => slot?.queue ?? []);
+}
+
+const NO_FENCES: readonly { readonly slot?: QueueSlot }[] = [];
+
+/** The items that the write ends or delays. */
+function fencesOf(write: Write): readonly { readonly slot?: QueueSlot }[] {
+  if (write.write === "turn") return write.finished;
+  if (write.write === "end-item") return [write];
+  // An item that goes back at once may be claimed by any worker.
+  if (write.write === "return-item") return write.availableAt === undefined ? NO_FENCES : [write];
+  return write.write === "complete" && "item" in write.fence ? [write.fence] : NO_FENCES;
 }

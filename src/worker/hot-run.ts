@@ -75,8 +75,8 @@ export class HotRun {
   readonly #known: KnownAnswers | undefined;
   readonly nodes: GraphNodes | undefined;
   readonly budget: BudgetWaits | undefined;
-  /** Tasks that the run claimed eagerly and that have not ended. */
-  #localTasks = 0;
+  /** Tasks that the run claimed eagerly, or that were claimed with its turn, and that have not ended. */
+  #localTasks: number;
   #closingPorts: Set<string> | undefined;
   #ended: EndedRunStatus | undefined;
   #next: NextGeneration | undefined;
@@ -88,8 +88,9 @@ export class HotRun {
   /** The pump collects this run's commands in its next tick. */
   isRunning = false;
 
-  constructor(record: RunRecord, execution: Execution, parts: HotRunParts, token: string, read: number) {
+  constructor(record: RunRecord, execution: Execution, parts: HotRunParts, token: string, read: number, tasks: number) {
     this.record = record;
+    this.#localTasks = tasks;
     this.execution = execution;
     this.#parts = parts;
     this.journal = new JournalWriter(record, parts, execution.started.data.trace);
@@ -130,8 +131,9 @@ export class HotRun {
   }
 
   /** Holds a cached run again, under a new token; the caller has checked that the journal has not moved. */
-  reacquire(token: string, read: number): void {
+  reacquire(token: string, read: number, tasks: number): void {
     this.#turn.reacquire(token, read);
+    this.#localTasks += tasks;
     this.nodes?.onHeld();
   }
 

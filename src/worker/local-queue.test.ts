@@ -17,7 +17,7 @@ function world() {
   const started: QueuedItem[] = [];
   const givenBack: QueuedItem[] = [];
   const item = (name: string, data = "{}"): QueuedItem =>
-    ({ item: { name, data, suspicion: 0 } as ClaimedItem, isLocal: true }) as const;
+    ({ item: { name, data, suspicion: 0 } as ClaimedItem, isEager: true }) as const;
   const add = (work: QueuedItem): void =>
     queue.add(
       work,

@@ -27,7 +27,7 @@ type UsedParts = PartsOf<"now" | "slots" | "timers">;
 export interface QueuedItem {
   readonly item: ClaimedItem;
   /** Claimed eagerly, in the commit that scheduled it. */
-  readonly isLocal: boolean;
+  readonly isEager: boolean;
 }
 
 interface Enqueued {
@@ -91,9 +91,9 @@ export class LocalQueue {
 
   /** Calls `start` now or when a slot is free. `giveBack` is called instead if the work waits too long, after it was removed. */
   add(work: QueuedItem, start: () => void, giveBack: () => void): void {
-    const { item, isLocal } = work;
+    const { item, isEager } = work;
     const { slots } = this.#parts;
-    if (isLocal) this.#unreserve(item.data);
+    if (isEager) this.#unreserve(item.data);
     const waiter = slots.whenFree(() => {
       const waited = this.#remove(work);
       this.#adapt(waited === undefined ? 0 : this.#parts.now() - waited.since);
@@ -110,13 +110,13 @@ export class LocalQueue {
     const waiting = this.#remove(work);
     if (waiting === undefined) return false;
     this.#parts.slots.withdraw(waiting.waiter);
-    if (work.isLocal) this.#eager -= 1;
+    if (work.isEager) this.#eager -= 1;
     return true;
   }
 
   /** A function has ended; `ms`: how long it took. */
-  onEnded({ item, isLocal }: QueuedItem, ms: number): void {
-    if (isLocal) this.#eager -= 1;
+  onEnded({ item, isEager }: QueuedItem, ms: number): void {
+    if (isEager) this.#eager -= 1;
     const before = this.#durations.get(item.name);
     this.#durations.set(item.name, before === undefined ? ms : before + (ms - before) / 8);
   }

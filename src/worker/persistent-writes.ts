@@ -28,7 +28,6 @@ export class PersistentWrites {
 
   #written(write: PersistentWrite): void {
     const { claimer, runs } = this.#parts;
-    claimer.onQueueSlotFreed();
     if (write.write !== "return-item") runs.arrived(write.run);
     else if (write.availableAt === undefined) claimer.request("items");
   }

@@ -41,7 +41,7 @@ export interface Polled<W extends Write> {
   readonly isAlone: boolean;
 }
 
-interface SubmittedWrite {
+export interface SubmittedWrite {
   readonly write: Write;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
@@ -294,7 +294,11 @@ export class Pump {
       if (submitted.length < left && inFlight?.has(subjectOf(one.write)) !== true) submitted.push(one);
       else later.push(one);
     this.#submitted = later;
-    return { runs, turns, submitted, writes: [...turns, ...submitted.map(({ write }) => write)] };
+    const batch = { runs, turns, submitted, writes: [...turns, ...submitted.map(({ write }) => write)] };
+    // queue.Q5
+    const refill = this.#parts.claimer.refill(batch.writes);
+    if (refill === undefined) return batch;
+    return { runs, turns, submitted: [...submitted, refill], writes: [...batch.writes, refill.write] };
   }
 
   /** A run whose write cannot be made is stopped; the other runs are committed. */

@@ -28,8 +28,9 @@ export type ItemParts = PartsOf<
 export class RunningItem implements QueuedItem {
   readonly parts: ItemParts;
   readonly item: ClaimedItem;
-  /** Claimed eagerly, in the commit that scheduled it. */
+  /** Claimed eagerly, in the commit that scheduled it, or with the turn of its run. */
   readonly isLocal: boolean;
+  readonly isEager: boolean;
   /** Undefined while it waits for a slot, or its function is being called. */
   attempt: Attempt | undefined;
   startedAt: EpochMs | undefined;
@@ -38,6 +39,7 @@ export class RunningItem implements QueuedItem {
     this.parts = parts;
     this.item = item;
     this.isLocal = isLocal;
+    this.isEager = isLocal && item.turn === undefined;
   }
 
   /** The attempt has settled: its slot is free. */
@@ -47,12 +49,18 @@ export class RunningItem implements QueuedItem {
 
   /** The item has its terminal entry. */
   onEnded(arrival: Arrival): void {
-    const { failures, runs, persistentWrites } = this.parts;
-    const { run, item, token, slot } = this.item;
-    if (arrival.type === "TaskFailed") failures.onTaskFailed(this.item);
+    if (arrival.type === "TaskFailed") this.parts.failures.onTaskFailed(this.item);
     this.clearSuspect();
+    this.#submit(arrival);
+  }
+
+  #submit(arrival: Arrival): void {
+    const { runs, persistentWrites } = this.parts;
+    const { run, item, token, slot } = this.item;
     const hot = runs.find(run);
     if (hot?.acceptsResults === true) hot.endTask(this.item, arrival, this.isLocal);
+    // loading-runs.L2
+    else if (this.isLocal && runs.loading.defer(run, () => this.#submit(arrival))) return;
     else persistentWrites.submit({ write: "end-item", run, item, token, ...(slot && { slot }), arrival });
   }
 

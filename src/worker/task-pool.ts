@@ -27,7 +27,7 @@ export class TaskPool {
 
   /** Starts an item of the queue when a slot is free. */
   startClaimed(item: ClaimedItem): void {
-    if (item.kind !== "node") return this.start(item, false);
+    if (item.kind !== "node") return this.start(item, item.turn !== undefined);
     const running = this.#register(item, false);
     this.#whenFree(running, () => {
       this.#unregister(running);
@@ -118,6 +118,13 @@ export class TaskPool {
   /** Whether this worker holds the item under that token. */
   holdsToken(run: RunNumber, item: string, token: string): boolean {
     return this.#byRun.get(run)?.get(item)?.item.token === token;
+  }
+
+  /** How many items of the run that run or wait here are local. */
+  countLocal(run: RunNumber): number {
+    let count = 0;
+    for (const { isLocal } of this.#byRun.get(run)?.values() ?? []) count += Number(isLocal);
+    return count;
   }
 
   items(): readonly ClaimedItem[] {

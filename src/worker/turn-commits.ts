@@ -58,7 +58,8 @@ export class TurnCommits {
     for (const { kind, availableAt } of write.items) if (kind === "timer") poller.dueAt(availableAt);
     for (const { to } of write.messages) if (typeof to === "number") runs.arrived(to);
     for (const child of outcome.reached ?? []) runs.arrived(child);
-    if (write.finished.length > 0 || write.dropped.length > 0 || run.ended !== undefined) claimer.onQueueSlotFreed();
+    const ofItems = write.dropped.length > 0 || (run.ended !== undefined && !run.execution.waits.isEmpty);
+    if (ofItems || run.ended !== undefined) claimer.onQueueSlotFreed(ofItems);
     if (write.outgoing.length > 0) claimer.request("messages");
     if (run.ended !== undefined) {
       this.#onEnded(run, run.ended, write.entries.at(-1)!);

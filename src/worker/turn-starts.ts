@@ -37,8 +37,11 @@ export class TurnStarts {
     this.#executionParts = { storeKind: parts.store.kind, registry, guard, log };
   }
 
-  /** Starts a claimed turn: of a cached run at once, of another one after its replay. */
-  start(turn: ClaimedTurn): void {
+  /**
+   * Starts a claimed turn: of a cached run at once, of another one after its replay. `tasks`: how many tasks of the run were claimed
+   * with the turn, and start next.
+   */
+  start(turn: ClaimedTurn, tasks = 0): void {
     const { runs, stopper, flows, persistentWrites, log, options } = this.#parts;
     const { record, token, inbox } = turn;
     try {
@@ -51,7 +54,7 @@ export class TurnStarts {
     if (record.kind === "flow") return flows.startTurn(turn);
     const cached = runs.find(record.run);
     if (cached !== undefined && !cached.isDiscarded && cached.matches(record)) {
-      cached.reacquire(token, readBefore(record, inbox));
+      cached.reacquire(token, readBefore(record, inbox), tasks);
       runs.hold(cached);
       return runs.applyInbox(cached, inbox);
     }
@@ -107,7 +110,8 @@ export class TurnStarts {
       const { id: run, definition, head: entries } = record;
       emit(isNew ? { event: "run.started", run, definition } : { event: "run.resumed", run, definition, entries });
     }
-    const hot = this.#hold(record, execution, token, readBefore(record, inbox));
+    const tasks = this.#parts.tasks.countLocal(record.run) + loading.results.length;
+    const hot = this.#hold(record, execution, token, readBefore(record, inbox), tasks);
     if (loading.paused) control.setPaused(hot, true);
     if (drain.isDraining) hot.pause();
     runs.applyInbox(hot, inbox);
@@ -202,8 +206,8 @@ export class TurnStarts {
     };
   }
 
-  #hold(record: RunRecord, execution: Execution, token: string, read: number): HotRun {
-    const hot = new HotRun(record, execution, this.#parts, token, read);
+  #hold(record: RunRecord, execution: Execution, token: string, read: number, tasks = 0): HotRun {
+    const hot = new HotRun(record, execution, this.#parts, token, read, tasks);
     this.#parts.runs.hold(hot);
     return hot;
   }

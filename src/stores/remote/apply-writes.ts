@@ -6,10 +6,11 @@
 //   nothing. The last pass is free of guesses.
 
 import { InvariantError, type EpochMs } from "../../base/index.ts";
-import type { ClaimedTurn, Outcome, RunNumber, Write } from "../../kernel/index.ts";
+import type { Outcome, OutcomeOf, RunNumber, RunRecord, Write } from "../../kernel/index.ts";
 import { applyNext } from "../rules/apply.ts";
 import { saveFlows } from "../rules/flow-rows.ts";
 import { rolledBackOutcome } from "../rules/rolled-back-outcome.ts";
+import { isRefill } from "../rules/write-one-by-one.ts";
 import type { Tx, TxSettings } from "../rules/transaction.ts";
 import { lookup, type Query } from "./query.ts";
 import type { AccessMode } from "./locks.ts";
@@ -18,6 +19,9 @@ import { TransactionRows } from "./transaction-rows.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 const RUN: readonly string[] = ["run"];
+const NONE: readonly never[] = [];
+/** Runs with more entries may have many items. */
+const FEW_ENTRIES = 8;
 
 export interface ApplyOptions {
   readonly mode: AccessMode;
@@ -50,6 +54,9 @@ export function applyWrites(
   const rows = new TransactionRows(ws, mode, mayGuess);
   const { isFederated = false, subscriptions } = settings;
   const tx: Tx = { rows, now, nextRun, isFederated, subscriptions };
+  // queue.Q5. A refill takes unlocked rows and never waits, as other claims do.
+  const claiming = writes.some(isRefill) ? new TransactionRows(ws, "claim", mayGuess) : undefined;
+  const hasGuessed = (): boolean => rows.isGuess || claiming?.isGuess === true;
   const outcomes: Outcome[] = [];
   let missed = false;
   const attempt = (work: () => void): void => {
@@ -57,7 +64,7 @@ export function applyWrites(
       work();
     } catch (error) {
       // After a miss, later writes may see half-applied changes; their errors are ignored.
-      if (!(error instanceof Miss) && !missed && !rows.isGuess) throw error;
+      if (!(error instanceof Miss) && !missed && !hasGuessed()) throw error;
       missed = true;
     }
   };
@@ -68,27 +75,34 @@ export function applyWrites(
       continue;
     }
     attempt(() => {
-      const outcome = applyNext(tx, write);
-      if (write.write === "claim-turns") prefetchItems(ws, outcome as readonly ClaimedTurn[]);
+      const outcome = applyNext(tx, write, claiming !== undefined && isRefill(write) ? claiming : rows);
+      prefetchItems(ws, turnsOf(write, outcome));
       outcomes.push(outcome);
     });
     if (missed && !mayGuess) break;
   }
   attempt(() => saveFlows(tx));
-  missed ||= rows.isGuess;
+  missed ||= hasGuessed();
   if (!missed) return { result: { outcomes, nextRun: tx.nextRun ?? nextRun } };
   return { queries: missingQueries(ws) };
 }
 
+/** The runs whose turns a write claimed. */
+function turnsOf(write: Write, outcome: Outcome): readonly RunRecord[] {
+  if (write.write === "claim-turns")
+    return (outcome as OutcomeOf<typeof write>).flatMap(({ record }) => (record.head === 1 ? record : NONE));
+  if (write.write !== "claim-items" || write.turnsOf === undefined) return NONE;
+  return (outcome as OutcomeOf<typeof write>).items.flatMap(({ turn }) => turn ?? NONE);
+}
+
 /**
- * The items of claimed runs that were only started, which have next to none. Not for the claim itself: a process that has all items
- * of a run cached sends no query when the run ends (row-cache.M2).
+ * The items of claimed runs with few entries, which have few items. Not for the claim itself: a process that has all items of a run
+ * cached sends no query when the run ends (row-cache.M2).
  */
-function prefetchItems(ws: WorkingSet, turns: readonly ClaimedTurn[]): void {
-  const started = turns.filter(({ record: { head, kind } }) => head === 1 && kind !== "flow");
-  for (const { record } of started)
-    if (!ws.isLoadedBy("queue", RUN, [record.run], "none"))
-      ws.recordMissing(lookup("queue", RUN, [[record.run]], "none"));
+function prefetchItems(ws: WorkingSet, claimed: readonly RunRecord[]): void {
+  for (const { run, head, kind } of claimed)
+    if (head <= FEW_ENTRIES && kind !== "flow" && !ws.isLoadedBy("queue", RUN, [run], "none"))
+      ws.recordMissing(lookup("queue", RUN, [[run]], "none"));
 }
 
 /** Applies other work of the rules than a list of writes. */

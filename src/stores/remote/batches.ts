@@ -2,14 +2,15 @@
 //
 // batches.G1. A list resolves when its transaction is durable; its writes stay in order and together.
 // batches.G2. Claims and other polls run in their own transactions, after the list's writes, because they lock other rows. They
-//   first read without locks, all in one round trip: mostly there is no work.
+//   first read without locks, all in one round trip: mostly there is no work. A refill (queue.Q5) is part of the list's
+//   transaction, and claims there.
 // batches.G3. A list that fails unexpectedly is repeated alone, then write by write, so that it fails no other list.
 // batches.G4. Lists that may run optimistically do not share a transaction with lists that need queries.
 
 import type { EpochMs } from "../../base/index.ts";
 import type { Outcome, Write } from "../../kernel/index.ts";
 import { idleOutcome } from "../rules/apply.ts";
-import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
+import { isPoll, isRefill, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
 import { applyWrites } from "./apply-writes.ts";
 import type { History } from "./history.ts";
 import { BatchScope } from "./batch-scope.ts";
@@ -186,7 +187,7 @@ export function workOn(
   scope = new BatchScope(writes),
   isLost?: (index: number) => boolean,
 ): TransactionWork<readonly Outcome[]> {
-  const mode = writes.some(({ write }) => CLAIMS.has(write)) ? "claim" : "write";
+  const mode = writes.some((write) => CLAIMS.has(write.write) && !isRefill(write)) ? "claim" : "write";
   return {
     what: mode === "claim" ? "Claiming" : "Committing",
     isOrdered: mode === "write",

@@ -50,11 +50,11 @@ export function apply(tx: Tx, writes: readonly Write[], isLost = false): readonl
   return outcomes;
 }
 
-/** Applies one write of a list. The caller saves the flows after the last one. */
-export function applyNext(tx: Tx, write: Write): Outcome {
+/** Applies one write of a list. The caller saves the flows after the last one. `rows`: those that this write uses. */
+export function applyNext(tx: Tx, write: Write, rows = tx.rows): Outcome {
   if (write.write === "complete") return applyComplete(tx, write);
   saveFlows(tx);
-  return applyOne(tx, write);
+  return applyOne(rows === tx.rows ? tx : { ...tx, rows }, write);
 }
 
 function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {

@@ -17,6 +17,7 @@ import {
   type ClaimTurnsWrite,
   type DefinitionVersion,
   type InboxRow,
+  type RunRecord,
 } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import { QueueLimiter, dueRateGates, hasDueRateGates, openRateGates, type QueuedItem } from "./queue-limiter.ts";
@@ -31,6 +32,7 @@ const RUN = ["run"] as const;
 const TAKEOVERS = ["takeovers"] as const;
 const WORKER = ["worker"] as const;
 const SUMMARY = ["id", "definition", "generation", "status", "budget"] as const;
+const WITH_TURN = [...RUN_COLUMNS, "turn_due", "turn_token"] as const;
 const DATA = ["data"] as const;
 const READY = ["run", "item", "name", "priority", "available_at", "seq", "attempt", "failures", "executions"] as const;
 const READY_IN_QUEUE = [...READY, "queue", "key"] as const;
@@ -71,7 +73,7 @@ function withTurns(
 export function idleClaimItems(rows: Rows, now: number, write: ClaimItemsWrite): ClaimItemsOutcome | undefined {
   if (write.tokens.length === 0) return NO_ITEMS;
   if (hasReadyItems(rows, write.names) || hasDueRateGates(rows, now)) return undefined;
-  const limiter = new QueueLimiter(rows, now, "task", true);
+  const limiter = new QueueLimiter(rows, now, "task", "poll");
   if (limiter.findOpenQueues(write.names).length > 0 || mayClaimSuspects(rows, limiter, write)) return undefined;
   return { items: [], ...limiter.heldBack() };
 }
@@ -168,30 +170,70 @@ type ReadyItem = Part<"queue", (typeof READY)[number]> & {
   readonly key?: string | null;
 };
 type RunOfItem = Part<"runs", (typeof SUMMARY)[number]>;
+type WaitingRun = Part<"runs", (typeof WITH_TURN)[number]>;
 
 export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutcome {
   const { rows, now } = tx;
   const limit = write.tokens.length;
   if (limit === 0 || !isRegistered(rows, write.worker)) return NO_ITEMS;
-  openRateGates(tx, dueRateGates(tx));
-  const limiter = new QueueLimiter(rows, now, "task");
+  const limiter = new QueueLimiter(rows, now, "task", write.refills === undefined ? "claim" : "refill");
   const claim = new ItemClaim(tx, write);
+  if (write.refills !== undefined) return refill(rows, limiter, write, write.refills, claim);
+  openRateGates(tx, dueRateGates(tx));
   takeSuspectItems(rows, limiter, write, claim);
   if (claim.claimed.length > 0) return { items: claim.claimed, ...limiter.heldBack() };
   const names = rows.among("queue_ready", write.names);
+  takeReadyItems(rows, limiter, names, () => limiter.findOpenQueues(write.names), limit, claim);
+  return { items: claim.claimed, ...limiter.heldBack() };
+}
+
+/** queue.Q5 */
+function refill(
+  rows: Rows,
+  limiter: QueueLimiter,
+  { tokens, names }: ClaimItemsWrite,
+  refills: readonly string[],
+  claim: ItemClaim,
+): ClaimItemsOutcome {
+  // Suspects may wait for the same slots, and go first. The items of tasks that only other workers have must not starve.
+  const waiting = refills.flatMap((queue) => limiter.waitingIn(queue));
+  const hasOthers = waiting.some(({ name }) => !names.includes(name)) || hasSuspectItems(rows, names);
+  // A guess reads what the answer may need.
+  if (hasOthers && !rows.isGuess) return { items: [], nextAt: undefined, held: true };
+  const queues = rows.isGuess ? refills.flatMap((queue) => names.map((name) => ({ queue, name }))) : waiting;
+  const openQueues: OpenQueues = () => queues.filter(({ queue }) => limiter.isOpen(queue));
+  takeReadyItems(rows, limiter, NOTHING, openQueues, tokens.length, claim);
+  return { items: claim.claimed, ...limiter.heldBack() };
+}
+
+function hasSuspectItems(rows: Rows, names: readonly string[]): boolean {
+  return rows
+    .among("queue_suspect", names)
+    .some((name) => !rows.isConcurrent || rows.first("queue_suspect", [name], RUN, PEEK) !== undefined);
+}
+
+type OpenQueues = () => readonly { readonly queue: string; readonly name: string }[];
+
+/** Claims the first ready items, without a queue and in open queues, up to `limit`. */
+function takeReadyItems(
+  rows: Rows,
+  limiter: QueueLimiter,
+  names: readonly string[],
+  openQueues: OpenQueues,
+  limit: number,
+  claim: ItemClaim,
+): void {
   // When items leave the index without being claimed, others may follow them there.
   let removed: number;
   do {
     removed = claim.cleared + limiter.parked;
-    const queues = limiter.findOpenQueues(write.names);
-    for (const item of readyItems(rows, names, queues, limiter, limit - claim.claimed.length)) {
+    for (const item of readyItems(rows, names, openQueues(), limiter, limit - claim.claimed.length)) {
       if (claim.claimed.length === limit) break;
       // Before the item's run is looked up: most items of a limited queue wait.
       if (!isInQueue(item)) claim.take(item, 0, () => true);
       else if (limiter.isOpen(item.queue)) claim.take(item, 0, () => limiter.admit(item));
     }
   } while (claim.cleared + limiter.parked > removed && !rows.isGuess && claim.claimed.length < limit);
-  return { items: claim.claimed, ...limiter.heldBack() };
 }
 
 /** The items of one claim. */
@@ -204,6 +246,8 @@ class ItemClaim {
   readonly #write: ClaimItemsWrite;
   /** Items of one run often come together: the run's row is read once. */
   readonly #runs = new Map<number, RunOfItem | undefined>();
+  /** Those whose turns may be taken. */
+  readonly #waiting = new Map<number, WaitingRun>();
 
   constructor({ rows, now }: Tx, write: ClaimItemsWrite) {
     this.#rows = rows;
@@ -262,14 +306,44 @@ class ItemClaim {
       suspicion,
       ...(run.budget !== null && { budget: run.budget }),
       ...(isInQueue(item) && { slot: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
+      ...(kind === "task" && suspicion === 0 && this.#takeTurn(item.run, token)),
     });
     return true;
   }
 
   #runOf(run: number): RunOfItem | undefined {
-    if (!this.#runs.has(run)) this.#runs.set(run, this.#rows.get("runs", [run], SUMMARY));
+    if (!this.#runs.has(run)) this.#runs.set(run, this.#readRun(run));
     return this.#runs.get(run);
   }
+
+  #readRun(run: number): RunOfItem | undefined {
+    const rows = this.#rows;
+    const { turnsOf } = this.#write;
+    // Locked first, if no other transaction has it: the turn may be taken.
+    if (turnsOf === undefined || !rows.own("runs", [run])) return rows.get("runs", [run], SUMMARY);
+    const row = rows.get("runs", [run], WITH_TURN);
+    if (row !== undefined && isWaiting(row) && turnsOf.some((one) => isOf(row, one))) this.#waiting.set(run, row);
+    return row;
+  }
+
+  /** Leases the turn of a waiting run with the first of its items. */
+  #takeTurn(run: number, token: string): { readonly turn: RunRecord } | undefined {
+    const row = this.#waiting.get(run);
+    if (row === undefined) return undefined;
+    this.#waiting.delete(run);
+    const held = { status: "running", turn_token: token, turn_worker: this.#write.worker, turn_at: this.#now } as const;
+    this.#rows.set("runs", [run], held);
+    return { turn: recordOf(this.#rows, { ...row, status: "running" }) };
+  }
+}
+
+/** No worker holds its turn, and nothing makes it due. A flow has no code that waits. */
+function isWaiting({ status, turn_due: due, turn_token: holder, kind }: WaitingRun): boolean {
+  return status === "waiting" && due === TurnDue.no && holder === null && kind !== "flow";
+}
+
+function isOf(row: WaitingRun, { name, version }: DefinitionVersion): boolean {
+  return row.definition === name && row.version === version;
 }
 
 function seeSuspectItems(

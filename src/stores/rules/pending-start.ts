@@ -154,7 +154,7 @@ function startItemNames(definitions: readonly DefinitionVersion[]): readonly str
 
 /** Runs without a transaction. Undefined when there may be a run to admit. */
 export function idleAdmit(rows: Rows, now: number, write: AdmitWrite): AdmitOutcome | undefined {
-  const limiter = new QueueLimiter(rows, now, "start", true);
+  const limiter = new QueueLimiter(rows, now, "start", "poll");
   if (hasDueRateGates(rows, now) || limiter.findOpenQueues(startItemNames(write.definitions)).length > 0)
     return undefined;
   return { runs: [], ...limiter.heldBack() };

@@ -52,8 +52,9 @@ const WHOLE_QUEUE = "";
 /** The text of limits that limit nothing. */
 const UNLIMITED = "{}";
 const NO_LIMITS: QueueLimits = {};
-/** A limit that makes a poll read everything that a limit may need. */
-const ANY_LIMIT: StoredLimit = { concurrency: 1, rate: { limit: 1, perMs: 1 } };
+/** Limits that make a guess read what a limit may need. */
+const ANY_CONCURRENCY: StoredLimit = { concurrency: 1 };
+const ANY_LIMIT: StoredLimit = { ...ANY_CONCURRENCY, rate: { limit: 1, perMs: 1 } };
 /** How many items one transaction parks. */
 const MAX_PARKED = 1_000;
 const MAX_RATE_GATES = 1_000;
@@ -63,6 +64,7 @@ const EXPIRED_AHEAD = 200;
 
 export const LIMITS = ["limits", "paused"] as const;
 const QUEUE_AND_NAME = ["queue", "name"] as const;
+const NAME = ["name"] as const;
 const COUNT = ["count"] as const;
 const UNTIL = ["until"] as const;
 const RATE_USE_KEY = ["kind", "queue", "key", "until"] as const;
@@ -71,22 +73,27 @@ const RATE_GATE = ["kind", "queue", "key"] as const;
 const ITEM_KEY = ["run", "item"] as const;
 const PEEK = { peek: true } as const;
 
+/**
+ * `poll`: there is no transaction, so no lock has to be taken before the room is read. `refill`: the queue has limits, so its row is
+ * locked and its items are counted in the round trip that reads the limits.
+ */
+export type LimiterUse = "claim" | "poll" | "refill";
+
 export class QueueLimiter {
   readonly #rows: Rows;
   readonly #now: EpochMs;
   readonly #kind: SlotKind;
-  readonly #isPoll: boolean;
+  readonly #use: LimiterUse;
   readonly #rooms = new Map<string, QueueRoom>();
   #parked = 0;
   #hasThrottled = false;
   #hasExpiredRateUse = true;
 
-  /** `isPoll`: there is no transaction, so no lock has to be taken before the room is read. */
-  constructor(rows: Rows, now: EpochMs, kind: SlotKind, isPoll = false) {
+  constructor(rows: Rows, now: EpochMs, kind: SlotKind, use: LimiterUse = "claim") {
     this.#rows = rows;
     this.#now = now;
     this.#kind = kind;
-    this.#isPoll = isPoll;
+    this.#use = use;
   }
 
   /** The queues with ready items of the wanted names, one seek per queue and name. */
@@ -95,6 +102,11 @@ export class QueueLimiter {
     if (found.length === 0) return [];
     const names = new Set(wanted);
     return found.flatMap(({ queue, name }) => (queue !== null && names.has(name) ? [{ queue, name }] : []));
+  }
+
+  /** The names of the ready items of a queue. */
+  waitingIn(queue: string): readonly { readonly queue: string; readonly name: string }[] {
+    return this.#rows.distinct("queue_lined", [this.#kind, queue], NAME).map(({ name }) => ({ queue, name }));
   }
 
   /** As `findQueues`, with room for these items. */
@@ -142,8 +154,11 @@ export class QueueLimiter {
   #readRoom(queue: string): QueueRoom {
     const rows = this.#rows;
     const row = rows.get("queues", [queue], LIMITS);
-    // A transaction reads the rest once it knows the limits, with or after the lock.
-    if (row === undefined && rows.isGuess && this.#isPoll) this.#roomLeft(ANY_LIMIT, queue, WHOLE_QUEUE);
+    // A claim reads the rest once it knows the limits, with or after the lock.
+    if (row === undefined && rows.isGuess && this.#use !== "claim") {
+      rows.own("queues", [queue]);
+      this.#roomLeft(this.#use === "poll" ? ANY_LIMIT : ANY_CONCURRENCY, queue, WHOLE_QUEUE);
+    }
     const limits = row === undefined || row.limits === UNLIMITED ? NO_LIMITS : limitsOf(row);
     // queue-limiter.G4
     const paused = row?.paused === 1 || (limits !== NO_LIMITS && !rows.own("queues", [queue]));
@@ -229,11 +244,11 @@ export class QueueLimiter {
   #recordAdmission({ queue, key }: QueuedItem, keyRoom: Room | undefined): void {
     const room = this.#roomOf(queue);
     const { rate, perKey } = room.limits;
-    this.#use(room, queue, WHOLE_QUEUE, rate?.perMs);
-    if (keyRoom !== undefined && key !== null) this.#use(keyRoom, queue, key, perKey?.rate?.perMs);
+    this.#count(room, queue, WHOLE_QUEUE, rate?.perMs);
+    if (keyRoom !== undefined && key !== null) this.#count(keyRoom, queue, key, perKey?.rate?.perMs);
   }
 
-  #use(room: Room, queue: string, key: string, perMs: number | undefined): void {
+  #count(room: Room, queue: string, key: string, perMs: number | undefined): void {
     room.slots -= 1;
     room.allowance -= 1;
     if (perMs === undefined) return;

@@ -12,8 +12,13 @@ const POLLS: ReadonlySet<Write["write"]> = new Set<Write["write"]>([
 ]);
 
 /** Whether the write polls for work. Most polls find none. */
-export function isPoll({ write }: Write): boolean {
-  return POLLS.has(write);
+export function isPoll(write: Write): boolean {
+  return POLLS.has(write.write) && !isRefill(write);
+}
+
+/** queue.Q5. Whether the write belongs to the transaction of the writes before it. */
+export function isRefill(write: Write): boolean {
+  return write.write === "claim-items" && write.refills !== undefined;
 }
 
 const NOT_CAUSED_BY_A_WRITE: ReadonlySet<string> = new Set([

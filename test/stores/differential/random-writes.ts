@@ -416,10 +416,16 @@ export class RandomWrites {
       worker: this.#worker(),
       tokens: newTokens(1 + this.#draw(8)),
       names: [...["charge", "ship", ROUTE].slice(this.#draw(2)), ...names],
+      ...(this.#draw(2) === 0 && { turnsOf: this.#definitions() }),
+      ...(this.#draw(3) === 0 && { refills: QUEUES.slice(this.#draw(QUEUES.length)) }),
     };
     return {
       write,
-      then: (outcome) => void this.#items.push(...(outcome as unknown as { items: ClaimedItem[] }).items),
+      then: (outcome) => {
+        const { items } = outcome as unknown as { items: readonly ClaimedItem[] };
+        this.#items.push(...items);
+        for (const { turn, token } of items) if (turn !== undefined) this.hold(turn, token);
+      },
     };
   }
 

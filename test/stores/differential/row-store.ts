@@ -9,6 +9,7 @@ import type { AccessMode } from "../../../src/stores/remote/locks.ts";
 import type { Rows } from "../../../src/stores/rows/rows.ts";
 import { ReadRows } from "../../../src/stores/remote/read-rows.ts";
 import { WorkingSet } from "../../../src/stores/remote/working-set.ts";
+import { isRefill } from "../../../src/stores/rules/write-one-by-one.ts";
 import type { Tx } from "../../../src/stores/rules/transaction.ts";
 
 export type TableRows = Record<string, readonly Readonly<Record<string, unknown>>[]>;
@@ -33,7 +34,7 @@ export class RowStore {
     this.#backend = openSimBackend({ now });
   }
 
-  /** Claims never share a transaction with other writes. */
+  /** Claims never share a transaction with other writes, except refills (queue.Q5). */
   async write(
     now: number,
     nextRun: RunNumber,
@@ -45,7 +46,7 @@ export class RowStore {
     const outcomes: Outcome[] = [];
     let next = nextRun;
     for (const list of segments(writes)) {
-      const mode: AccessMode = CLAIMS.has(list[0]!.write) ? "claim" : "write";
+      const mode: AccessMode = isClaim(list[0]!) ? "claim" : "write";
       const applied = await this.#commit((ws) =>
         applyWrites(
           ws,
@@ -130,11 +131,15 @@ export class RowStore {
   }
 }
 
+function isClaim(write: Write): boolean {
+  return CLAIMS.has(write.write) && !isRefill(write);
+}
+
 function segments(writes: readonly Write[]): readonly (readonly Write[])[] {
   const lists: Write[][] = [];
   for (const write of writes) {
     const last = lists.at(-1);
-    if (last !== undefined && CLAIMS.has(last[0]!.write) === CLAIMS.has(write.write)) last.push(write);
+    if (last !== undefined && isClaim(last[0]!) === isClaim(write)) last.push(write);
     else lists.push([write]);
   }
   return lists;

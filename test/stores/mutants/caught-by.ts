@@ -22,7 +22,10 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "rejected writes of a batch do not affect the others",
     "a rejected commit adds no runtime",
   ],
-  "the token of an item is not checked": ["an item ends once: afterwards its token and every other token is void"],
+  "the token of an item is not checked": [
+    "a write that is rejected frees no slot for a refill",
+    "an item ends once: afterwards its token and every other token is void",
+  ],
   "finished items do not fence the commit": [
     "one stale finished item rejects the whole commit, the other finished items included",
     "an item that another worker took over rejects the commit of the worker that lost it",
@@ -354,6 +357,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "a new store has a history": ["a new store has no history"],
   "a queue has one slot too many": [
+    "a refill leases the next items in the transaction that frees their slots",
     "a queue leases at most as many items at once as its concurrency, across workers",
     "a full queue does not hold back items without a queue",
     "a queue starts as many runs as it has slots, and a run that ends frees its slot",
@@ -392,6 +396,25 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a claim does not return that work is held back": [
     "a queue leases at most as many items at once as its concurrency, across workers",
     "a queue starts as many runs as it has slots, and a run that ends frees its slot",
+  ],
+  "a refill claims from everywhere": [
+    "a refill claims only from its queues",
+    "a refill leaves the slot to suspects, and to items that the worker does not claim",
+  ],
+  "a refill goes before the writes that free its slots": [
+    "a refill leases the next items in the transaction that frees their slots",
+    "a refill claims only from its queues",
+  ],
+  "a refill forgets what it has leased": [
+    "a refill leases the next items in the transaction that frees their slots",
+    "a refill obeys rates, keys and pauses",
+  ],
+  "a claim of items takes no turns": [
+    "a claim of a task takes the turn of its run if the run waits, under the same token",
+    "a claim takes no turn that is held, due or stopped, or of another definition",
+  ],
+  "a claim of items takes the turns of all definitions": [
+    "a claim takes no turn that is held, due or stopped, or of another definition",
   ],
   "a second pause of a queue replaces the time of the first": [
     "a queue shows when it was paused, and pausing it again changes nothing",

@@ -5,6 +5,7 @@ import type {
   QueueLimits,
   QueueState,
   Store,
+  Write,
 } from "../../../src/kernel/index.ts";
 import { answering, items, methods, rewriting, without, type Mutant } from "./mutant.ts";
 
@@ -51,6 +52,28 @@ export const queuesMutants: readonly Mutant[] = [
     if (write.write === "claim-items") return { ...(outcome as ClaimItemsOutcome), held: false };
     return write.write === "admit" ? { ...(outcome as AdmitOutcome), held: false } : outcome;
   }),
+  rewriting("a refill claims from everywhere", (write) =>
+    write.write === "claim-items" ? without(write, "refills") : write,
+  ),
+  methods("a refill goes before the writes that free its slots", (store: Store) => ({
+    write: async (writes: readonly Write[]) => {
+      const isRefill = (write: Write): boolean => write.write === "claim-items" && write.refills !== undefined;
+      const order = [...writes.filter(isRefill), ...writes.filter((write) => !isRefill(write))];
+      const outcomes = await store.write(order);
+      return writes.map((write) => outcomes[order.indexOf(write)]);
+    },
+  })),
+  answering("a refill forgets what it has leased", (outcome, write) =>
+    write.write === "claim-items" && write.refills !== undefined ? { ...outcome, items: [] } : outcome,
+  ),
+  rewriting("a claim of items takes no turns", (write) =>
+    write.write === "claim-items" ? without(write, "turnsOf") : write,
+  ),
+  rewriting("a claim of items takes the turns of all definitions", (write) =>
+    write.write === "claim-items" && write.turnsOf !== undefined
+      ? { ...write, turnsOf: [{ name: "checkout", version: 1 }] }
+      : write,
+  ),
   answering("a second pause of a queue replaces the time of the first", async (outcome, write, store) => {
     if (write.write === "change-queue" && write.paused === true)
       for (const paused of [false, true]) await store.write([{ write: "change-queue", name: write.name, paused }]);
