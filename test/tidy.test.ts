@@ -47,7 +47,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["engine"],
   ["worker"],
   ["process"],
-  ["receipts"],
+  ["receipts", "picture"],
   ["workflow", "graph", "flow", "stores", "explain", "contract", "http"],
   ["kernel", "carriers"],
   ["base"],

@@ -1,10 +1,9 @@
-// Diagram: a graph or a flow as boxes and arrows, before it is rendered as Mermaid or DOT.
+// Diagram: the picture of a definition or a run as boxes and arrows, before it is rendered as Mermaid or DOT.
 //
 // diagram.D1. Ids are generated (`g0n3`), so that no name can be a keyword or break the syntax. Names are labels only.
-// diagram.D2. A trace of a run marks the boxes of the definition and does not move them. It adds what the definition does
-//   not know: the targets of `goto` and the children that nodes start.
+// diagram.D2. The state of a run marks boxes and does not move them.
 
-import type { GraphEdgeDescription, GraphDescription, GraphNodeDescription } from "../graph/index.ts";
+import type { Picture, PictureEdge, PictureNode, RunPicture, RunPictureNode } from "../contract/index.ts";
 
 export type Mark = "done" | "now" | "failed" | "waiting" | "skipped";
 
@@ -21,7 +20,7 @@ export interface Arrow {
   readonly from: string;
   readonly to: string;
   readonly label: string;
-  readonly style: GraphEdgeDescription["kind"] | "goto" | "branch";
+  readonly style: PictureEdge["kind"];
 }
 
 export interface Diagram {
@@ -30,103 +29,86 @@ export interface Diagram {
   readonly arrows: readonly Arrow[];
 }
 
-/** What a run did, by node. */
-export interface GraphTrace {
+export interface DrawnPicture {
   readonly title: string;
-  readonly done: ReadonlyMap<string, number>;
-  readonly now: ReadonlyMap<string, number>;
-  readonly failed: ReadonlySet<string>;
-  /** Waiting joins, with the nodes that have arrived. */
-  readonly waiting: ReadonlyMap<string, readonly string[]>;
-  /** The definitions of the children that the node started. */
-  readonly children: ReadonlyMap<string, ReadonlySet<string>>;
-  readonly gotos: readonly { readonly from: string; readonly to: string | null; readonly count: number }[];
-  readonly hasEnded: boolean;
+  readonly kind: "graph" | "flow";
+  readonly picture: Picture | RunPicture;
 }
 
-/** `place`: the index of the graph in its file. */
-export function graphDiagramOf(graph: GraphDescription, place: number, trace?: GraphTrace): Diagram {
-  const idOf = idsOf(
-    graph.nodes.map(({ name }) => name),
-    place,
-  );
-  const gotos = (trace?.gotos ?? []).map(({ from, to, count }) => ({
-    from: idOf(from),
-    to: idOf(to, "END"),
-    label: `goto${countText(count)}`,
-    style: "goto" as const,
+const TERMINALS = { graph: ["START", "END"], flow: ["INPUT", "OUTPUT"] } as const;
+
+/** `place`: the index of the picture in its file. */
+export function diagramOf({ title, kind, picture }: DrawnPicture, place: number): Diagram {
+  const places = new Map(picture.nodes.map(({ id }, index) => [id, index]));
+  const idOf = (name: string | undefined, terminal: "start" | "end"): string =>
+    `g${place}${name === undefined ? terminal : `n${places.get(name)}`}`;
+  const arrows = picture.edges.map((edge): Arrow => ({
+    from: idOf(edge.from, "start"),
+    to: idOf(edge.to, "end"),
+    label: `${edge.label ?? ""}${edge.kind === "goto" && "taken" in edge ? countText(edge.taken as number) : ""}`,
+    style: edge.kind,
   }));
-  const arrows = [...graph.edges.map((edge) => arrowOf(edge, graph, idOf)), ...gotos];
-  const end = idOf(null, "END");
-  const hasEnd = arrows.some(({ to }) => to === end);
+  const [start, end] = TERMINALS[kind];
+  const run = "status" in picture ? picture : undefined;
+  const hasEnd = kind === "flow" || picture.edges.some(({ to }) => to === undefined);
   return {
-    title: trace?.title ?? graph.name,
+    title,
     boxes: [
-      terminalBox(idOf(null), "START", trace === undefined ? undefined : "done"),
-      ...graph.nodes.map((node) => boxOf(node, idOf(node.name), trace)),
-      ...(hasEnd ? [terminalBox(end, "END", trace?.hasEnded === true ? "done" : undefined)] : []),
+      terminalBox(idOf(undefined, "start"), start, run?.started === true),
+      ...picture.nodes.map((node) => boxOf(node, idOf(node.id, "start"))),
+      ...(hasEnd ? [terminalBox(idOf(undefined, "end"), end, run?.ended === true)] : []),
     ],
     arrows,
   };
 }
 
-export function terminalBox(id: string, name: string, mark: Mark | undefined): Box {
-  return { id, lines: [name], shape: "terminal", mark, isOpen: false };
+function terminalBox(id: string, name: string, isDone: boolean): Box {
+  return { id, lines: [name], shape: "terminal", mark: isDone ? "done" : undefined, isOpen: false };
 }
 
-type IdOf = (name: string | null, otherwise?: "START" | "END") => string;
+const SHAPES: Readonly<Record<PictureNode["kind"], Box["shape"]>> = {
+  node: "node",
+  items: "items",
+  join: "join",
+  action: "node",
+  part: "node",
+  call: "node",
+  inline: "derived",
+  parallel: "derived",
+  spread: "items",
+  when: "choice",
+};
 
-/** diagram.D1. An unknown node is a node of another version of the graph; a run can contain it. */
-export function idsOf(names: readonly string[], place: number): IdOf {
-  const places = new Map(names.map((name, index) => [name, index]));
-  return (name, otherwise = "START") =>
-    name === null ? `g${place}${otherwise.toLowerCase()}` : `g${place}n${places.get(name) ?? "x"}`;
-}
+const MARKS: Readonly<Record<RunPictureNode["state"], Mark | undefined>> = {
+  idle: undefined,
+  pending: "waiting",
+  queued: "now",
+  running: "now",
+  waiting: "now",
+  retrying: "now",
+  completed: "done",
+  failed: "failed",
+  skipped: "skipped",
+  cancelled: "skipped",
+};
 
-function boxOf(node: GraphNodeDescription, id: string, trace: GraphTrace | undefined): Box {
-  const { name, takesItems, waitsFor, hasEdges } = node;
-  const lines = [`${name}${countText(trace?.done.get(name) ?? 0)}`];
-  if (waitsFor.length > 0) lines.push("waits for all");
-  if (takesItems) lines.push("once per item");
-  if (!hasEdges) lines.push("ends, or goto");
-  for (const child of trace?.children.get(name) ?? []) lines.push(`child ${child}`);
-  const now = trace?.now.get(name) ?? 0;
-  const arrived = trace?.waiting.get(name);
-  if (trace?.failed.has(name) === true) lines.push("failed");
-  else if (now > 0) lines.push(`running${countText(now)}`);
-  else if (arrived !== undefined) lines.push(`has ${arrived.join(", ")}`);
-  return { id, lines, shape: shapeOf(node), mark: markOf(name, trace), isOpen: !hasEdges };
-}
-
-function shapeOf({ takesItems, waitsFor }: GraphNodeDescription): Box["shape"] {
-  if (waitsFor.length > 0) return "join";
-  return takesItems ? "items" : "node";
-}
-
-function markOf(name: string, trace: GraphTrace | undefined): Mark | undefined {
-  if (trace === undefined) return undefined;
-  if (trace.failed.has(name)) return "failed";
-  if (trace.now.has(name)) return "now";
-  if (trace.waiting.has(name)) return "waiting";
-  return trace.done.has(name) ? "done" : undefined;
+function boxOf(node: PictureNode | RunPictureNode, id: string): Box {
+  const { name, kind, notes, open } = node;
+  const run = "state" in node ? node : undefined;
+  return {
+    id,
+    lines: [
+      `${name}${countText(run?.runs ?? 0)}`,
+      ...notes,
+      ...(run?.children ?? []).map((child) => `child ${child}`),
+      ...(run?.text === undefined ? [] : [run.text]),
+    ],
+    shape: SHAPES[kind],
+    mark: run && MARKS[run.state],
+    isOpen: open,
+  };
 }
 
 function countText(count: number): string {
   return count > 1 ? ` ×${count}` : "";
-}
-
-function arrowOf(edge: GraphEdgeDescription, { edges }: GraphDescription, idOf: IdOf): Arrow {
-  const { from, to, kind } = edge;
-  return { from: idOf(from), to: idOf(to, "END"), label: labelOf(edge, edges), style: kind };
-}
-
-/** Labels show the order in which the engine evaluates edges, which arrows alone do not. */
-function labelOf({ from, kind, by, index }: GraphEdgeDescription, edges: readonly GraphEdgeDescription[]): string {
-  const isAfterOther = edges.some(
-    (other) => other.from === from && other.kind === "conditional" && other.index < index && other.by !== by,
-  );
-  const words = by === null ? "" : ` ${by}`;
-  if (kind === "conditional") return `${isAfterOther ? "else if" : "if"}${words}`;
-  const otherwise = isAfterOther ? "else" : "";
-  return kind === "spread" ? `${otherwise}${otherwise && " "}each of${words || " its items"}` : otherwise;
 }

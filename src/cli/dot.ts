@@ -13,6 +13,7 @@ const SHAPES: Readonly<Record<Box["shape"], string>> = {
 
 const ARROWS: Readonly<Record<Arrow["style"], readonly string[]>> = {
   always: [],
+  value: [],
   conditional: [],
   spread: ["penwidth=2.5"],
   goto: ["style=dashed"],

@@ -1,8 +1,9 @@
 // Flow view: texts and JSON of a flow's run: a row per node, then failures.
 
 import { formatMs } from "../base/index.ts";
-import { hasEnded, type RunRecord } from "../kernel/index.ts";
-import { type FlowNodeState, type FlowRow, type FlowRun, type SpreadCounts } from "../explain/index.ts";
+import type { RunRecord } from "../kernel/index.ts";
+import type { FlowNodeState, FlowRow, FlowRun } from "../explain/index.ts";
+import { stateText } from "../picture/index.ts";
 import { paint, type Paint } from "./output.ts";
 import { isoOf, jsonOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
@@ -64,42 +65,6 @@ function valueText({ value, error, state }: FlowRow): string {
   return state === "failed" && error !== undefined ? showValue(error, VALUE_WIDTH) : "";
 }
 
-export function stateText({ state, items, inputs, child, isCaught }: FlowRow, { status }: RunRecord): string {
-  if (items !== undefined) return spreadText(state, items);
-  switch (state) {
-    case "completed":
-      return isCaught ? "completed, caught" : "completed";
-    case "waiting":
-      return `${hasEnded(status) ? "unfinished" : "waiting"}, ${inputs?.completed} of ${inputs?.required} inputs`;
-    case "awaiting_child":
-      return `waiting for child ${child}`;
-    case "queued":
-      return status === "paused" ? "queued, paused" : "queued";
-    case "retrying":
-    case "unfinished":
-    case "skipped":
-    case "failed":
-    case "running":
-      return state;
-  }
-}
-
-/** `341 of 500, 2 failed, 8 running, 42 queued` */
-function spreadText(
-  state: FlowNodeState,
-  { total, completed, failed, running, queued, retrying, awaitingChild }: SpreadCounts,
-): string {
-  const parts = [
-    state === "completed" ? `completed, ${pluralize(total, "item", "items")}` : `${completed + failed} of ${total}`,
-  ];
-  if (failed > 0) parts.push(`${failed} failed`);
-  if (running > 0) parts.push(`${running} running`);
-  if (queued > 0) parts.push(`${queued} queued`);
-  if (retrying > 0) parts.push(`${retrying} retrying`);
-  if (awaitingChild > 0) parts.push(`${awaitingChild} waiting for a child`);
-  return parts.join(", ");
-}
-
 /** Failed nodes and items, also caught ones. `shownElsewhere`: the failure that the run error shows. */
 export function failedLines({ rows }: FlowRun, limit: number, shownElsewhere?: string): string[] {
   const lines: string[] = [];
@@ -127,11 +92,11 @@ export function openNodeLines({ record, rows }: Omit<FlowRun, "events">): string
     .map((row) => `${plain(row.node)}: ${plain(stateText(row, record))}`);
 }
 
-export function flowJson(flow: FlowRun, limit: number): object {
-  return { count: flow.rows.length, nodes: flowNodesJson(flow).slice(-limit) };
+export function flowJson({ rows }: FlowRun, limit: number): object {
+  return { count: rows.length, nodes: nodesJson(rows.slice(-limit)) };
 }
 
-export function flowNodesJson({ rows }: FlowRun): readonly object[] {
+function nodesJson(rows: FlowRun["rows"]): readonly object[] {
   return rows.map(({ node, kind, state, attempts, tookMs, seq, value, error, child, dueAt, inputs, items }) => ({
     node,
     kind,

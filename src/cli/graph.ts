@@ -2,29 +2,20 @@
 
 import { writeFileSync } from "node:fs";
 import { RepriseError } from "../base/index.ts";
-import { describeFlow, flowBody, isFlow, type FlowBody, type FlowDescription } from "../flow/index.ts";
+import type { Picture } from "../contract/index.ts";
+import { describeFlow, flowBody, isFlow, type FlowDescription } from "../flow/index.ts";
 import { describeGraph, isGraph, type GraphDescription } from "../graph/index.ts";
-import {
-  decodeData,
-  nodeItemOf,
-  type Entry,
-  type FrontierItemData,
-  type RunRecord,
-  type Store,
-} from "../kernel/index.ts";
+import type { RunRecord } from "../kernel/index.ts";
+import { pictureOfFlow, pictureOfGraph, readRunPicture, type Drawable as DrawableCode } from "../picture/index.ts";
+import { diagramOf, type Diagram } from "./diagram.ts";
 import { dotOf } from "./dot.ts";
-import { flowDiagramOf, flowTraceOf } from "./flow-diagram.ts";
-import { readFlowRun } from "../explain/index.ts";
-import { flowNodesJson } from "./flow-view.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { eachEntry, readGraphRun, tallyOf, type GraphRun } from "../explain/index.ts";
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { mermaidOf } from "./mermaid.ts";
 import { shellWord } from "./next-command.ts";
 import { getRun, withStoreToRead } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paintError, print, remark } from "./output.ts";
-import { graphDiagramOf, type Diagram, type GraphTrace } from "./diagram.ts";
 import { redactedStore } from "./redacted-store.ts";
 import { jsonText, plain } from "./text.ts";
 
@@ -37,9 +28,11 @@ export interface GraphOptions extends GlobalOptions {
   readonly generation?: number;
 }
 
-type Drawable =
-  | { readonly kind: "graph"; readonly described: GraphDescription }
-  | { readonly kind: "flow"; readonly described: FlowDescription; readonly body: FlowBody };
+interface Drawable {
+  readonly described: GraphDescription | FlowDescription;
+  readonly code: DrawableCode;
+  readonly picture: Picture;
+}
 
 export async function graph(file: string, name: string | undefined, options: GraphOptions): Promise<number> {
   const format = formatOf(options);
@@ -51,16 +44,18 @@ export async function graph(file: string, name: string | undefined, options: Gra
     const text =
       format === "json"
         ? `${jsonText({ ...jsonOf(chosen), run: null })}\n`
-        : renderDiagrams(format, chosen.map(diagramOf));
+        : renderDiagrams(format, chosen.map(definitionDiagram));
     return writeOutput(text, options);
   }
   const id = options.run;
   return withStoreToRead(options.store, async (store) => {
     const record = await getRun(store, id, options.generation);
     const drawn = drawableOfRun(drawables, record, name, file);
-    const { diagram, json } = await traceRun(store, record, drawn);
-    if (format !== "json") return writeOutput(renderDiagrams(format, [diagram]), options);
-    return writeOutput(`${jsonText({ ...jsonOf([drawn]), run: json })}\n`, options);
+    const run = await readRunPicture(redactedStore(store), record, drawn.code);
+    if (format === "json") return writeOutput(`${jsonText({ ...jsonOf([drawn]), run })}\n`, options);
+    const after = run.step === undefined ? "" : ` after step ${run.step}`;
+    const title = `${run.definition}: ${run.id}, ${run.status}${after}`;
+    return writeOutput(renderDiagrams(format, [diagramOf({ title, kind: run.kind, picture: run }, 0)]), options);
   });
 }
 
@@ -74,28 +69,14 @@ function renderDiagrams(format: "mermaid" | "dot", diagrams: readonly Diagram[])
   return format === "dot" ? dotOf(diagrams) : mermaidOf(diagrams);
 }
 
-function diagramOf(drawn: Drawable, place: number): Diagram {
-  return drawn.kind === "graph" ? graphDiagramOf(drawn.described, place) : flowDiagramOf(drawn.described, place);
+function definitionDiagram({ described, code, picture }: Drawable, place: number): Diagram {
+  return diagramOf({ title: described.name, kind: code.kind, picture }, place);
 }
 
 function jsonOf(all: readonly Drawable[]): { readonly graphs: object; readonly flows: object } {
-  const of = (kind: Drawable["kind"]): object => all.flatMap((one) => (one.kind === kind ? [one.described] : []));
+  const of = (kind: DrawableCode["kind"]): object =>
+    all.flatMap(({ code, described }) => (code.kind === kind ? [described] : []));
   return { graphs: of("graph"), flows: of("flow") };
-}
-
-async function traceRun(
-  store: Store,
-  record: RunRecord,
-  drawn: Drawable,
-): Promise<{ readonly diagram: Diagram; readonly json: object }> {
-  if (drawn.kind === "graph") {
-    const trace = await traceOf(store, record, drawn.described);
-    return { diagram: graphDiagramOf(drawn.described, 0, trace), json: traceJson(record, trace) };
-  }
-  const flow = await readFlowRun(redactedStore(store), record, Number.MAX_SAFE_INTEGER);
-  const { id, status } = flow.record;
-  const diagram = flowDiagramOf(drawn.described, 0, flowTraceOf(flow, drawn.body));
-  return { diagram, json: { id, status, nodes: flowNodesJson(flow) } };
 }
 
 /** The latest version of each definition. */
@@ -112,11 +93,13 @@ function drawablesIn(definitions: Loaded, file: string): readonly Drawable[] {
 }
 
 function drawableOf(definition: Loaded[number]): Drawable | undefined {
-  if (isGraph(definition))
-    return { kind: "graph", described: describeGraph(definition as Parameters<typeof describeGraph>[0]) };
+  if (isGraph(definition)) {
+    const described = describeGraph(definition as Parameters<typeof describeGraph>[0]);
+    return { described, code: { kind: "graph", described }, picture: pictureOfGraph(described) };
+  }
   if (!isFlow(definition)) return undefined;
   const described = describeFlow(definition as Parameters<typeof describeFlow>[0]);
-  return { kind: "flow", described, body: flowBody(definition) };
+  return { described, code: { kind: "flow", body: flowBody(definition) }, picture: pictureOfFlow(described) };
 }
 
 function getDrawable(all: readonly Drawable[], name: string, file: string): Drawable {
@@ -143,75 +126,13 @@ function drawableOfRun(
       `Run ${id} is a run of the ${kind} ${definition}, not of ${name}. Remove the name from the command.`,
     );
   const drawn = getDrawable(
-    all.filter((one) => one.kind === kind),
+    all.filter(({ code }) => code.kind === kind),
     definition,
     file,
   );
   if (drawn.described.version !== version)
     remark(`note: the run uses version ${version} of the ${kind}; the file has version ${drawn.described.version}`);
   return drawn;
-}
-
-/** Reads the whole journal page by page and keeps only counts. */
-async function traceOf(store: Store, record: RunRecord, { nodes, edges }: GraphDescription): Promise<GraphTrace> {
-  const done = new Map<string, number>();
-  const known = new Set(nodes.map(({ name }) => name));
-  const gotos = new Map<string, { from: string; to: string; count: number }>();
-  const children = new Map<string, Set<string>>();
-  const declared = (node: string): number => edges.filter(({ from }) => from === node).length;
-  let frontier: readonly FrontierItemData[] = [];
-  await eachEntry(store, record, 0, record.head, (entry) => {
-    if (entry.type === "ChildWorkflowInitiated") noteChild(children, frontier, entry);
-    if (entry.type !== "StepCommitted") return;
-    // The commit of a step means that all items of the previous frontier have ended.
-    for (const { node, count } of tallyOf(frontier)) done.set(node, (done.get(node) ?? 0) + count);
-    ({ frontier } = decodeData("StepCommitted", entry.data));
-    for (const { node, parent, edge } of frontier) {
-      // rules.G1: goto targets are numbered after the edges.
-      if (parent === "" || edge < declared(parent) || !known.has(parent) || !known.has(node)) continue;
-      const key = JSON.stringify([parent, node]);
-      gotos.set(key, { from: parent, to: node, count: (gotos.get(key)?.count ?? 0) + 1 });
-    }
-  });
-  const current = await readGraphRun(store, record, { from: 0, to: -1 });
-  return { ...traceWith(record, current), done, children, gotos: [...gotos.values()] };
-}
-
-/** The command contains the position of its item in the last committed frontier. */
-function noteChild(
-  children: Map<string, Set<string>>,
-  frontier: readonly FrontierItemData[],
-  { command, data }: Entry,
-): void {
-  const node = frontier[nodeItemOf(command)?.position ?? -1]?.node;
-  const { childExecutionName: name } = decodeData("ChildWorkflowInitiated", data);
-  if (node !== undefined) children.set(node, (children.get(node) ?? new Set()).add(name));
-}
-
-function traceWith(record: RunRecord, run: GraphRun): Omit<GraphTrace, "done" | "children" | "gotos"> {
-  const { id, definition, status } = record;
-  const open = run.current.filter(({ state }) => state !== "completed" && state !== "failed");
-  return {
-    title: `${definition}: ${id}, ${status}${run.last < 0 ? "" : ` after step ${run.last}`}`,
-    now: new Map(tallyOf(open).map(({ node, count }) => [node, count])),
-    failed: new Set(run.current.filter(({ state }) => state === "failed").map(({ node }) => node)),
-    waiting: new Map(run.joins.map(({ node, arrived }) => [node, arrived])),
-    hasEnded: status === "completed",
-  };
-}
-
-function traceJson({ id, status }: RunRecord, trace: GraphTrace): object {
-  const counts = (map: ReadonlyMap<string, number>): object[] => [...map].map(([node, count]) => ({ node, count }));
-  return {
-    id,
-    status,
-    done: counts(trace.done),
-    now: counts(trace.now),
-    failed: [...trace.failed],
-    waiting: [...trace.waiting].map(([node, arrived]) => ({ node, arrived })),
-    children: [...trace.children].map(([node, names]) => ({ node, names: [...names] })),
-    gotos: trace.gotos,
-  };
 }
 
 /** Refuses to overwrite a file. */

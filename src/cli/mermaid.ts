@@ -16,6 +16,7 @@ const SHAPES: Readonly<Record<Box["shape"], readonly [string, string]>> = {
 
 const ARROWS: Readonly<Record<Arrow["style"], string>> = {
   always: "-->",
+  value: "-->",
   conditional: "-->",
   spread: "==>",
   goto: "-.->",

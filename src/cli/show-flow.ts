@@ -17,7 +17,7 @@ import { lineWidth, paint, print, printJson } from "./output.ts";
 import { headLines, errorLines } from "./run-view.ts";
 import { explain } from "../explain/index.ts";
 import { explanationLines } from "./explanation.ts";
-import { omittedNote, EDGE_LINES, showJson, takeoverLines, type ShowOptions } from "./show.ts";
+import { omittedNote, EDGE_LINES, showJson, takeoverLines, timelineJson, type ShowOptions } from "./show.ts";
 import { findRunError, wasUndone, type RunErrorInfo } from "./run-format.ts";
 import { markEntries, renderEvents, timelineEntries, TimelineReader, type TimelineEntry } from "./timeline.ts";
 
@@ -34,7 +34,10 @@ export async function showFlow(store: Store, given: RunRecord, options: ShowOpti
   const leases = await readRunLeases(store, record);
   const attempts = await store.readAttempts(record.run);
   if (options.json) {
-    await printJson(showJson(record, ends, [], { runError, waitsFor, leases, attempts, flow: flowJson(flow, limit) }));
+    const timeline = await timelineJson(store, record, options);
+    await printJson(
+      showJson(record, ends, [], { runError, waitsFor, leases, attempts, timeline, flow: flowJson(flow, limit) }),
+    );
     return EXIT.ok;
   }
   const sections = [

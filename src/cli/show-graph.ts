@@ -18,7 +18,7 @@ import { lineWidth, paint, print, printJson } from "./output.ts";
 import { explain, stepsOf } from "../explain/index.ts";
 import { explanationLines } from "./explanation.ts";
 import { headLines, errorLines } from "./run-view.ts";
-import { omitMiddle, showJson, takeoverLines, type ShowOptions } from "./show.ts";
+import { omitMiddle, showJson, takeoverLines, timelineJson, type ShowOptions } from "./show.ts";
 import { findRunError } from "./run-format.ts";
 import { markEntries, renderEvents, timelineEntries, TimelineReader, type TimelineEntry } from "./timeline.ts";
 
@@ -36,8 +36,11 @@ export async function showGraph(store: Store, record: RunRecord, options: ShowOp
   const leases = await readRunLeases(store, record);
   const attempts = await store.readAttempts(record.run);
   if (options.json) {
+    const timeline = await timelineJson(store, record, options);
     const ends = [first, final].filter((entry): entry is Entry => entry !== undefined);
-    await printJson(showJson(record, ends, steps, { runError, waitsFor, leases, attempts, graph: graphJson(graph) }));
+    await printJson(
+      showJson(record, ends, steps, { runError, waitsFor, leases, attempts, timeline, graph: graphJson(graph) }),
+    );
     return EXIT.ok;
   }
   const now = store.now();

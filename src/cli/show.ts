@@ -17,6 +17,7 @@ import { notedInputChanges, originIn } from "../workflow/index.ts";
 import { leasesJson, readRunLeases, type RunLeases } from "./run-leases.ts";
 import { shellWord } from "./next-command.ts";
 import { getRun } from "./open-store.ts";
+import type { Timeline } from "../contract/index.ts";
 import type { Budget } from "../engine/index.ts";
 import { budgetJson, budgetLines, readBudget } from "./budget.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -34,6 +35,7 @@ export interface ShowOptions extends InspectOptions {
   readonly steps?: string;
   /** For flows: the number of nodes. */
   readonly limit?: number;
+  /** For graphs and flows: every entry. With `--json`: the rows of the Gantt chart, as the API has them. */
   readonly timeline?: boolean;
 }
 
@@ -67,7 +69,8 @@ async function showWorkflow(store: Store, record: RunRecord, options: ShowOption
   const attempts = await store.readAttempts(record.run);
   const forked = originIn(entries[0]);
   const budget = await readBudget(store, record);
-  const details = { runError, waitsFor, leases, attempts, forked, budget };
+  const timeline = await timelineJson(store, record, options);
+  const details = { runError, waitsFor, leases, attempts, forked, budget, timeline };
   if (options.json) await printJson(showJson(record, entries, steps, details));
   else await printRun(record, entries, details, store.now());
   return EXIT.ok;
@@ -92,13 +95,14 @@ interface RunDetails {
   readonly budget?: Budget | undefined;
   readonly graph?: object | undefined;
   readonly flow?: object | undefined;
+  readonly timeline?: Timeline | undefined;
 }
 
 export function showJson(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
-  { runError, waitsFor = [], leases, attempts = [], forked, budget, graph, flow }: RunDetails,
+  { runError, waitsFor = [], leases, attempts = [], forked, budget, graph, flow, timeline }: RunDetails,
 ): object {
   const payload = (entry: Entry | undefined, field: string): unknown =>
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
@@ -119,7 +123,23 @@ export function showJson(
     ...(forked && { forked: forkedJson(forked) }),
     graph: graph ?? null,
     flow: flow ?? null,
+    ...(timeline && { timeline }),
   };
+}
+
+/** The timeline for `--json --timeline`. */
+export async function timelineJson(
+  store: Store,
+  record: RunRecord,
+  { json, timeline }: ShowOptions,
+): Promise<Timeline | undefined> {
+  if (!json || timeline !== true) return undefined;
+  const { readTimeline, thrownErrorOf } = await import("../picture/index.ts");
+  // The store has removed secrets.
+  const redaction = { text: (text: string) => text };
+  const showError = ({ error, stack }: { readonly error: unknown; readonly stack: unknown }) =>
+    thrownErrorOf(error, { redaction }, stack);
+  return readTimeline(store, record, { flow: undefined, showError }, { limit: Number.MAX_SAFE_INTEGER, after: 0 });
 }
 
 function forkedJson({ run, generation, at, seq, answers = {}, effects }: CommandForkOrigin): object {

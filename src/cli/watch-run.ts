@@ -164,7 +164,7 @@ class RunFollower {
   /** Reads the journal again after a retry made entries void. */
   async #effectiveReader(store: Store, record: RunRecord): Promise<FlowReader> {
     const reader = this.#flow ?? new FlowReader();
-    if (reader.voids.length === reader.skips) return reader;
+    if (!reader.isStale) return reader;
     const again = new FlowReader(reader.voids);
     await eachEntry(store, record, 0, this.#after, (entry) => again.read(entry));
     return again;

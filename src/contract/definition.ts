@@ -1,27 +1,14 @@
-// Definitions on the wire: what can be started, its ports and schemas, and its picture as nodes and edges.
+// Definitions on the wire: what can be started, its ports and schemas, and its picture.
 
 import { DefinitionKind, RUN_STATUSES } from "../kernel/index.ts";
 import { boolean, integer, json, list, object, oneOf, optional, text, type Static } from "./json-schema.ts";
+import { picture } from "./picture.ts";
 
 export const port = object({
   name: text(),
   kind: oneOf(["signal", "promise", "query", "update", "stream"]),
   schema: optional(json("The JSON Schema of its value, if the definition's schema can be given as one.")),
 });
-
-export const pictureNode = object({
-  id: text(),
-  name: text(),
-  kind: text({ description: "node, join; of a flow: action, inline, call, spread, parallel, part, when." }),
-});
-export const pictureEdge = object({
-  from: optional(text({ description: "Absent: the start, or the input." })),
-  to: optional(text({ description: "Absent: the end, or the output." })),
-  kind: oneOf(["always", "conditional", "spread", "value", "branch"]),
-  label: optional(text()),
-});
-export const picture = object({ nodes: list(pictureNode), edges: list(pictureEdge) });
-export type Picture = Static<typeof picture>;
 
 export const definition = object({
   name: text(),

@@ -10,6 +10,7 @@ export * from "./history.ts";
 export * from "./json-schema.ts";
 export * from "./operation.ts";
 export * from "./operations/index.ts";
+export * from "./picture.ts";
 export * from "./queue.ts";
 export * from "./run.ts";
 export * from "./shown-text.ts";

@@ -1,6 +1,7 @@
 // The timeline of a run: its steps as rows of a Gantt chart, with waiting and work apart, and the workers that held it.
 
 import { boolean, integer, list, object, oneOf, optional, text, time, type Static } from "./json-schema.ts";
+import { progress } from "./picture.ts";
 import { thrownError } from "./run.ts";
 
 /**
@@ -47,7 +48,7 @@ export const timelineRow = object({
   ),
   by: optional(text({ description: "Who settled a promise." })),
   reason: optional(text()),
-  progress: optional(object({ done: integer(), total: integer(), failed: integer(), running: integer() })),
+  progress: optional(progress),
 });
 export type TimelineRow = Static<typeof timelineRow>;
 

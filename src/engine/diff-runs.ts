@@ -11,7 +11,7 @@ import type { WaitOptions } from "./abort.ts";
 import { diffCommands, type WorkflowDiff } from "./diff-commands.ts";
 import { diffNodes, type FlowDiff } from "./diff-nodes.ts";
 import type { FlowBody } from "../flow/index.ts";
-import { readLineage, type Lineage } from "./lineage.ts";
+import { readLineage, type Lineage } from "../explain/index.ts";
 import { readSteps, type CommittedStep } from "./run-checkpoints.ts";
 
 /** The value of a channel in both runs; absent in a run that lacks the channel or the step. */

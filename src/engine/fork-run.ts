@@ -34,7 +34,7 @@ import { checkAnswers } from "./fork-answers.ts";
 import { checkForkChanges, checkForkVersion, getMade, isPlain, mergeModels } from "./fork-outcome.ts";
 import { checkCall, commandOfCall, type ForkCall } from "./fork-call.ts";
 import { forkBudget } from "./fork-start.ts";
-import { getCheckpoint, readLineage, type CheckpointAt, type FoundCheckpoint, type Lineage } from "./lineage.ts";
+import { getCheckpoint, readLineage, type CheckpointAt, type FoundCheckpoint, type Lineage } from "../explain/index.ts";
 import { checkAt, readStepAt } from "./run-checkpoints.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 import { checkStart } from "./start-options.ts";

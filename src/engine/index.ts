@@ -78,7 +78,7 @@ export { EVALUATION, evaluationTag, keepReport, readReport } from "./evaluation-
 export type { ForkCall } from "./fork-call.ts";
 export type { ForkOptions, ForkSettings } from "./fork-run.ts";
 export type { MigrateOptions } from "./migrate-run.ts";
-export { readLineage, type CheckpointAt, type StepRange as LineageRange } from "./lineage.ts";
+export type { CheckpointAt } from "../explain/index.ts";
 export { budgetOf, type Budget, type BudgetAnswerOptions, type BudgetRequestInfo } from "./run-budget.ts";
 export type { CheckpointsOptions } from "./run-checkpoints.ts";
 export { checkWebhooks, type Webhook } from "./webhook-options.ts";

@@ -12,7 +12,7 @@ import {
   type WorkflowBody,
 } from "../workflow/index.ts";
 import type { ReplayOptions } from "./api.ts";
-import { getCheckpoint, readLineage, type CheckpointAt } from "./lineage.ts";
+import { getCheckpoint, readLineage, type CheckpointAt } from "../explain/index.ts";
 import { graphMessages, resumeLive, type Scratch } from "./resume-replay.ts";
 import { checkAt } from "./run-checkpoints.ts";
 

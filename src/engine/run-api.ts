@@ -27,7 +27,7 @@ import type { ForkOptions } from "./fork-run.ts";
 import type { Budget, BudgetAnswerOptions } from "./run-budget.ts";
 import type { DeleteReport } from "./api.ts";
 import type { MigrateOptions } from "./migrate-run.ts";
-import type { CheckpointAt } from "./lineage.ts";
+import type { CheckpointAt } from "../explain/index.ts";
 import type { CheckpointsOptions } from "./run-checkpoints.ts";
 
 /**

@@ -35,8 +35,8 @@ import {
   type CheckpointAt,
   type FoundCheckpoint,
   type Lineage,
-  type StepRange,
-} from "./lineage.ts";
+  type LineageRange,
+} from "../explain/index.ts";
 
 /** Options of `run.checkpoints`. */
 export interface CheckpointsOptions extends WaitOptions {
@@ -101,7 +101,7 @@ export interface CommittedStep {
 /** The steps of a range after one of them, page by page, each with the state after it. */
 export async function* readSteps(
   store: Store,
-  { run, from, upTo }: StepRange,
+  { run, from, upTo }: LineageRange,
   after = -1,
 ): AsyncIterable<CommittedStep> {
   if (after >= upTo) return;
@@ -163,7 +163,7 @@ export async function readStepAt(
 
 function partsOf(
   { rngSeed }: Lineage,
-  { id }: StepRange,
+  { id }: LineageRange,
   data: StepCommittedData,
   { at }: Entry,
   texts: ChannelTexts,
@@ -176,7 +176,7 @@ function partsOf(
 async function readIO(
   store: Store,
   { ranges }: Lineage,
-  range: StepRange,
+  range: LineageRange,
   { step, seq }: { readonly step: number; readonly seq: number },
 ): Promise<readonly RecordedIO[]> {
   if (step === 0) return [];

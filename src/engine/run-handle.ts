@@ -53,7 +53,7 @@ import { forkFlow } from "./fork-flow.ts";
 import { forkStepOf, type ForkOptions } from "./fork-run.ts";
 import { declineBudget, raiseBudget, readRunBudget, type Budget, type BudgetAnswerOptions } from "./run-budget.ts";
 import { abortable, AbortableGenerator, checkSignal, onAbort, waitFor, type WaitOptions } from "./abort.ts";
-import type { CheckpointAt } from "./lineage.ts";
+import type { CheckpointAt } from "../explain/index.ts";
 import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
 import { readInfo } from "./read-info.ts";
 import { failureOf, stopOf } from "./run-info.ts";

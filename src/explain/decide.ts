@@ -22,7 +22,8 @@ import {
 import { claimReasons, liveWorkers, type ClaimableWork } from "./claims.ts";
 import { slotText, type RunFacts } from "./facts.ts";
 import type { FactsOf, HoldingWorker, LiveWorker, PendingItems, WaitFacts } from "./reasons.ts";
-import { nodeOf, type Step } from "./steps.ts";
+import type { Step } from "./step-fold.ts";
+import { nodeOf } from "./typed-entry.ts";
 
 export function decide(facts: RunFacts): readonly WaitFacts[] {
   const { record, work } = facts;
@@ -321,8 +322,13 @@ function nameOf(facts: RunFacts, { kind, command, name }: RunFacts["retries"][nu
 
 /** Tasks and timers have items, which say more. */
 function stepReasons(facts: RunFacts, step: Step): readonly WaitFacts[] {
-  const { kind, name, command, startedAt, until, child } = step;
-  const times = { ...(startedAt && { since: startedAt }), ...(until && { until }), ...nodeName(facts, command) };
+  const { kind, name, command, until, child } = step;
+  const since = step.startedAt === undefined ? undefined : new Date(step.startedAt);
+  const times = {
+    ...(since && { since }),
+    ...(until !== undefined && { until: new Date(until) }),
+    ...nodeName(facts, command),
+  };
   const key = step.key === undefined ? keyOf(facts, command) : { key: step.key };
   switch (kind) {
     case "promise":
@@ -339,17 +345,17 @@ function stepReasons(facts: RunFacts, step: Step): readonly WaitFacts[] {
     case "signal":
       return [{ reason: "signal", names: step.signals, command, ...times }];
     case "child":
-      return child === undefined
-        ? []
-        : [childReason(facts, { id: child, definition: name, command, since: startedAt })];
+      return child === undefined ? [] : [childReason(facts, { id: child, definition: name, command, since })];
     case "update":
-      return [{ reason: "update_answer", name, ...(startedAt && { since: startedAt }) }];
+      return [{ reason: "update_answer", name, ...(since && { since }) }];
     // The store answers a settlement in the commit that sends it: the unread answer makes the turn due.
     case "settle":
     case "task":
     case "sleep":
     case "operation":
     case "node":
+    case "spread":
+    case "send":
       return [];
   }
 }

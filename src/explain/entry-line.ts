@@ -28,7 +28,7 @@ import {
   retriedText,
   stepText,
 } from "./node-texts.ts";
-import { attemptOf, isGraphNode, nodeOf, timerEndOf, typedEntryOf, type TypedEntry } from "./steps.ts";
+import { attemptOf, isGraphNode, nodeOf, timerEndOf, typedEntryOf, type TypedEntry } from "./typed-entry.ts";
 
 export type Tone = "good" | "bad" | "open" | "quiet";
 

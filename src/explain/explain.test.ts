@@ -16,7 +16,7 @@ import { scheduleFacts } from "./explain-schedule.ts";
 import { withAdvice } from "./sentences.ts";
 import { slotText, type RunFacts } from "./facts.ts";
 import type { WaitReason } from "./reasons.ts";
-import { stepsOf } from "./steps.ts";
+import { stepsOf } from "./step-fold.ts";
 
 const NOW = 1_000_000;
 

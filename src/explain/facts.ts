@@ -24,7 +24,8 @@ import {
 } from "../kernel/index.ts";
 import type { WaitReason } from "./reasons.ts";
 import { slotUserOf } from "./claims.ts";
-import { attemptOf, effectiveEntries, stepsOf, typedEntryOf, type Step } from "./steps.ts";
+import { stepsOf, type Step } from "./step-fold.ts";
+import { attemptOf, effectiveEntries, typedEntryOf } from "./typed-entry.ts";
 
 /** Everything that the decision depends on. */
 export interface RunFacts {

@@ -1,20 +1,14 @@
 // Flow run: reads the journal and the counters of a flow's run: a row per node, one row for a spread. Needs no code.
 //
-// flow-run.F1. The journal is read page by page. An item of a spread takes one byte, and only the first failed items are
-//   kept, so memory grows with the number of nodes, not of items.
-// flow-run.F2. Entries that a retry made void are not counted: after a retry the journal is read again without them.
-// flow-run.F3. Counters are read before the journal: a node that ends in between is listed once, as ended.
+// flow-run.F1. The journal is read page by page, and counters before it: a node that ends in between is listed once, as ended.
 
 import { decode } from "../base/index.ts";
 import {
-  decodeData,
   hasEnded,
   FLOW_OUTPUT,
-  journalEntryOf,
   parseItemName,
   spreadItemName,
   type Entry,
-  type EntryData,
   type ItemInfo,
   type JournalEntry,
   type Readiness,
@@ -22,7 +16,8 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { eachEntry } from "./graph-run.ts";
-import { attemptOf } from "./steps.ts";
+import { ENDED, FlowReader, WITH_CHILD, type EndedNode, type FailedItem, type SpreadProgress } from "./flow-fold.ts";
+import { attemptOf } from "./typed-entry.ts";
 
 /** A completed item of a spread: `show --watch` counts it and prints no line. */
 export function isCompletedItem({ type, command }: Pick<Entry, "type" | "command">): boolean {
@@ -43,12 +38,6 @@ export type FlowNodeState =
 
 /** `node`: an action, a call of a task, or a join; the journal does not distinguish them. */
 export type FlowRowKind = "node" | "inline" | "when" | "spread" | "call" | "output";
-
-export interface FailedItem {
-  readonly item: string;
-  readonly attempts: number;
-  readonly error: unknown;
-}
 
 export interface SpreadCounts {
   readonly total: number;
@@ -95,19 +84,16 @@ export interface FlowRun {
   readonly events: readonly JournalEntry[];
 }
 
-/** The number of failed items that are listed. */
-export const FAILED_ITEMS = 10;
 /** How many items of a spread are read from the queue at once. */
 const ITEMS_PAGE = 2_000;
-const MAX_EVENTS = 20;
 
-/** Reads the run (flow-run.F2, flow-run.F3). `limit`: how many of the last rows need their times. */
+/** Reads the run (flow-run.F1). `limit`: how many of the last rows need their times. */
 export async function readFlowRun(store: Store, given: RunRecord, limit: number): Promise<FlowRun> {
   const readiness = await store.readReadiness(given.run);
   const record = (await store.findRun(given.id, given.generation)) ?? given;
   let reader = new FlowReader();
   await eachEntry(store, record, 0, record.head, (entry) => reader.read(entry));
-  if (reader.voids.length > 0) {
+  if (reader.isStale) {
     reader = new FlowReader(reader.voids);
     await eachEntry(store, record, 0, record.head, (entry) => reader.read(entry));
   }
@@ -115,123 +101,6 @@ export async function readFlowRun(store: Store, given: RunRecord, limit: number)
   await addTimes(store, record, reader, rows.slice(-limit));
   return { record, rows, events: reader.events };
 }
-
-/** Entries from `from`, up to but not including `to`. */
-interface VoidRange {
-  readonly from: number;
-  readonly to: number;
-}
-
-interface EndedNode {
-  readonly entry: Pick<Entry, "type" | "seq" | "at" | "tookMs">;
-  readonly data: Partial<EntryData["NodeCompleted"] & EntryData["NodeFailed"]>;
-}
-
-interface SpreadProgress {
-  readonly seq: number;
-  readonly at: number;
-  readonly total: number;
-  /** ENDED or WITH_CHILD by item. */
-  readonly items: Uint8Array;
-  completed: number;
-  failed: number;
-  attempts: number;
-  readonly failures: (FailedItem & { readonly index: number })[];
-}
-
-const ENDED = 1;
-const WITH_CHILD = 2;
-
-export class FlowReader {
-  readonly voids: VoidRange[] = [];
-  readonly events: JournalEntry[] = [];
-  /** By node, in the order they ended; a spread by its name. */
-  readonly ended = new Map<string, EndedNode>();
-  readonly spreads = new Map<string, SpreadProgress>();
-  /** The child run by node or item. */
-  readonly children = new Map<string, string>();
-  /** Times of the entries whose values other nodes may use. */
-  readonly #times = new Map<number, number>();
-  readonly #skip: readonly VoidRange[];
-
-  constructor(skip: readonly VoidRange[] = []) {
-    this.#skip = skip;
-  }
-
-  get skips(): number {
-    return this.#skip.length;
-  }
-
-  timeOf(seq: number): number | undefined {
-    return this.#times.get(seq);
-  }
-
-  read(entry: Entry): void {
-    const { seq, type, command } = entry;
-    if (this.#skip.some(({ from, to }) => seq >= from && seq < to)) return;
-    switch (type) {
-      case "NodeCompleted":
-      case "NodeFailed":
-      case "NodeSkipped":
-        return this.#readNode(entry);
-      case "ChildWorkflowInitiated":
-        return this.#readChild(command, entry.data);
-      case "ItemsSpread":
-        return;
-      case "RunStarted":
-        this.#times.set(seq, entry.at);
-        return;
-      case "RunRetried":
-        this.voids.push({ from: decodeData("RunRetried", entry.data).from, to: seq });
-        break;
-      default:
-    }
-    this.events.push(journalEntryOf(entry));
-    if (this.events.length > MAX_EVENTS) this.events.shift();
-  }
-
-  #readChild(command: string, data: string): void {
-    const { node, index } = parseItemName(command);
-    const spread = index === undefined ? undefined : this.spreads.get(node);
-    if (spread !== undefined && index !== undefined) spread.items[index] = WITH_CHILD;
-    else this.children.set(command, decodeData("ChildWorkflowInitiated", data).childExecutionId);
-  }
-
-  #readNode(entry: Entry): void {
-    const { seq, at, type, command, tookMs } = entry;
-    const { node, kind, index } = parseItemName(command);
-    const spread = index === undefined ? undefined : this.spreads.get(node);
-    if (spread !== undefined && index !== undefined) return readItem(spread, entry, index);
-    const data: EndedNode["data"] = decodeData("NodeCompleted", entry.data);
-    this.#times.set(seq, at);
-    if (kind === "spread" && type === "NodeCompleted") {
-      const total = Number(data.result ?? 0);
-      const counts = { completed: 0, failed: 0, attempts: 1, failures: [] };
-      this.spreads.set(node, { seq, at, total, items: new Uint8Array(total), ...counts });
-      return;
-    }
-    this.ended.set(node, { entry: { type, seq, at, tookMs }, data });
-  }
-}
-
-/** flow-run.F1. Keys are sorted, so `attempt` is the first one; the data of a completed item is not decoded. */
-function readItem(spread: SpreadProgress, { type, command, data }: Entry, index: number): void {
-  const attempts = Number(/^\{"attempt":(\d+)/.exec(data)?.[1] ?? 0) + 1;
-  spread.attempts = Math.max(spread.attempts, attempts);
-  spread.items[index] = ENDED;
-  if (type !== "NodeFailed") {
-    spread.completed += 1;
-    return;
-  }
-  spread.failed += 1;
-  const { failures } = spread;
-  if (failures.length >= FAILED_ITEMS && index > failures.at(-1)!.index) return;
-  failures.push({ item: command, index, attempts, error: decodeData("NodeFailed", data).error });
-  failures.sort((a, b) => a.index - b.index);
-  failures.length = Math.min(failures.length, FAILED_ITEMS);
-}
-
-// ── rows ──
 
 const EMPTY_ROW = {
   attempts: 1,
@@ -274,7 +143,7 @@ export async function rowsOf(
   const items = ready.map(({ name, isSpread }) => (isSpread ? `${name}[]` : name));
   const states = await store.readItems(record.run, items);
   for (const [index, { name, isSpread }] of ready.entries()) {
-    const child = reader.children.get(name);
+    const child = reader.children.get(name)?.id;
     const item = states[index];
     const state = child === undefined ? queueStateOf(item) : "awaiting_child";
     const failures = item?.failures === undefined ? [] : (decode(item.failures) as readonly unknown[]);
@@ -318,7 +187,7 @@ function endedRows(reader: FlowReader, name: string, { entry, data }: EndedNode)
   ];
   if (name === "input") return derived;
   const spread = reader.spreads.get(name);
-  const child = reader.children.get(name);
+  const child = reader.children.get(name)?.id;
   const state = entry.type === "NodeFailed" ? "failed" : entry.type === "NodeSkipped" ? "skipped" : "completed";
   const own: FlowRow = {
     ...EMPTY_ROW,
@@ -386,7 +255,8 @@ function openState(running: number, queued: number, retrying: number): FlowNodeS
 }
 
 function countsOf({ total, completed, failed, failures }: SpreadProgress): SpreadCounts {
-  return { total, completed, failed, running: 0, queued: 0, retrying: 0, awaitingChild: 0, failures };
+  const counts = { total, completed, failed, running: 0, queued: 0, retrying: 0, awaitingChild: 0 };
+  return { ...counts, failures: failures.map(({ stack: _stack, ...failure }) => failure) };
 }
 
 /** The entry of each input says when it arrived. One node at a time, because inputs can be large. */

@@ -18,7 +18,8 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { changesOf, tallyOf, type ChannelChange, type NodeTally } from "./step-changes.ts";
-import { attemptOf, effectiveEntries, nodeOf, stepsOf, typedEntryOf, type Step } from "./steps.ts";
+import { stepsOf, type Step } from "./step-fold.ts";
+import { attemptOf, effectiveEntries, nodeOf, typedEntryOf } from "./typed-entry.ts";
 
 export interface GraphStep {
   readonly step: number;

@@ -6,17 +6,36 @@ export { explainSchedule, scheduleFacts } from "./explain-schedule.ts";
 export { withPayloads, workerText } from "./sentences.ts";
 export type { HoldingWorker, LiveWorker, PendingItems, SlotHolding, WaitFacts, WaitReason } from "./reasons.ts";
 export {
+  errorIn,
+  executionTimes,
+  newStep,
+  StepFold,
+  stepsOf,
+  type CurrentStep,
+  type EndedExecution,
+  type HolderSign,
+  type SpreadTimes,
+  type Step,
+  type StepKind,
+  type StepState,
+} from "./step-fold.ts";
+export {
+  getCheckpoint,
+  readLineage,
+  type CheckpointAt,
+  type FoundCheckpoint,
+  type Lineage,
+  type LineageRange,
+} from "./lineage.ts";
+export {
   attemptOf,
   effectiveEntries,
   isGraphNode,
   nodeOf,
-  stepsOf,
   timerEndOf,
   typedEntryOf,
-  type Step,
-  type StepKind,
   type TypedEntry,
-} from "./steps.ts";
+} from "./typed-entry.ts";
 export { executionText, failedAttemptLines, markOf, thrownAt, type TimelineMark } from "./attempt-texts.ts";
 export { offsetText, TimelineReader, type Line, type Tone } from "./entry-line.ts";
 export { bytesOf, bytesText, changedText, nodesText, placeText, stepText } from "./node-texts.ts";
@@ -33,13 +52,11 @@ export {
   type GraphStep,
   type StepRange,
 } from "./graph-run.ts";
+export { FAILED_ITEMS, FlowReader, type FailedItem, type VoidRange } from "./flow-fold.ts";
 export {
-  FAILED_ITEMS,
-  FlowReader,
   isCompletedItem,
   readFlowRun,
   rowsOf,
-  type FailedItem,
   type FlowNodeState,
   type FlowRow,
   type FlowRowKind,

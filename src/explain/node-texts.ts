@@ -3,7 +3,7 @@
 import { formatMs, plain, pluralize, showValue, sizeText } from "../base/index.ts";
 import { parseItemName, type StepCommittedData } from "../kernel/index.ts";
 import { changesOf, tallyOf, tallyText, type ChannelChange, type NodeTally } from "./step-changes.ts";
-import { attemptOf, type TypedEntry } from "./steps.ts";
+import { attemptOf, type TypedEntry } from "./typed-entry.ts";
 
 /** `2.1`: the second item of step 2. */
 export function placeText(command: string): string {

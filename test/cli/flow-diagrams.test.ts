@@ -3,9 +3,11 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { flow, typed } from "reprise";
-import { describeFlow } from "reprise/describe";
+import { describeFlow, type FlowDescription } from "reprise/describe";
 import { dotOf } from "../../src/cli/dot.ts";
-import { flowDiagramOf } from "../../src/cli/flow-diagram.ts";
+import { diagramOf, type Diagram } from "../../src/cli/diagram.ts";
+import type { RunPicture } from "../../src/contract/index.ts";
+import { pictureOfFlow } from "../../src/picture/index.ts";
 import { mermaidOf } from "../../src/cli/mermaid.ts";
 import { cli, ROOT } from "./cli-process.ts";
 import * as flows from "./flows.ts";
@@ -16,6 +18,10 @@ const FORMATS = [
   ["mermaid", mermaidOf, readMermaid],
   ["dot", dotOf, readDot],
 ] as const;
+
+function flowDiagramOf(described: FlowDescription, place: number): Diagram {
+  return diagramOf({ title: described.name, kind: "flow", picture: pictureOfFlow(described) }, place);
+}
 
 describe.each(FORMATS)("%s", (_format, write, read) => {
   test("every name is unchanged, also names that have a meaning in the format", () => {
@@ -69,20 +75,24 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
   });
 
   test("a run marks the boxes of the definition", () => {
-    const trace = {
-      title: "shop: s-1, running",
-      nodes: new Map([
-        ["rate", { mark: "done" as const, text: undefined }],
-        ["taxed", { mark: "now" as const, text: "3 of 9, 1 failed, 5 queued" }],
-        ["waved", { mark: "skipped" as const, text: "skipped" }],
-        ["late", { mark: "waiting" as const, text: "waiting 1 of 2" }],
-        ["asked", { mark: "failed" as const, text: "failed" }],
-      ]),
-      hasEnded: false,
+    const described = describeFlow(flows.shop);
+    const { nodes, edges } = pictureOfFlow(described);
+    const said: Readonly<Record<string, Partial<RunPicture["nodes"][number]>>> = {
+      rate: { state: "completed", runs: 1 },
+      taxed: { state: "running", text: "3 of 9, 1 failed, 5 queued" },
+      waved: { state: "skipped", text: "skipped" },
+      late: { state: "pending", text: "waiting, 1 of 2 inputs" },
+      asked: { state: "failed", text: "failed" },
     };
-    const plain = read(write([flowDiagramOf(describeFlow(flows.shop), 0)]));
-    const picture = read(write([flowDiagramOf(describeFlow(flows.shop), 0, trace)]));
-    expect(picture.titles).toEqual([trace.title]);
+    const run: RunPicture = {
+      ...{ id: "s-1", definition: "shop", version: 1, kind: "flow", status: "running", started: true, ended: false },
+      nodes: nodes.map((node) => ({ ...node, state: "idle", runs: 0, active: 0, attempts: 1, ...said[node.id] })),
+      edges: edges.map((edge) => ({ ...edge, taken: 0, live: false })),
+    };
+    const title = "shop: s-1, running";
+    const plain = read(write([flowDiagramOf(described, 0)]));
+    const picture = read(write([diagramOf({ title, kind: "flow", picture: run }, 0)]));
+    expect(picture.titles).toEqual([title]);
     expect(picture.arrows).toEqual(plain.arrows);
     const idOf = (name: string): string => [...picture.boxes].find(([, { lines }]) => lines[0] === name)![0];
     expect(picture.boxes.get(idOf("taxed"))!.lines.at(-1)).toBe("3 of 9, 1 failed, 5 queued");

@@ -5,12 +5,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { graph, last, START } from "reprise";
-import { describeGraph } from "reprise/describe";
+import { describeGraph, type GraphDescription } from "reprise/describe";
 import { command as cli, DEFINITIONS, ROOT, TemporaryFolder } from "./cli-process.ts";
 import * as graphs from "./graphs.ts";
 import { dotOf } from "../../src/cli/dot.ts";
 import { mermaidOf } from "../../src/cli/mermaid.ts";
-import { graphDiagramOf } from "../../src/cli/diagram.ts";
+import { diagramOf, type Diagram } from "../../src/cli/diagram.ts";
+import { pictureOfGraph } from "../../src/picture/index.ts";
+import type { RunPicture } from "../../src/contract/index.ts";
 import { readDot, readMermaid } from "./diagram-grammar.ts";
 
 const GRAPHS = join(ROOT, "test/cli/graphs.ts");
@@ -18,6 +20,10 @@ const FORMATS = [
   ["mermaid", mermaidOf, readMermaid],
   ["dot", dotOf, readDot],
 ] as const;
+
+function graphDiagramOf(described: GraphDescription, place: number): Diagram {
+  return diagramOf({ title: described.name, kind: "graph", picture: pictureOfGraph(described) }, place);
+}
 
 describe.each(FORMATS)("%s", (_format, write, read) => {
   test("every name is unchanged, also names that have a meaning in the format", () => {
@@ -78,19 +84,23 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
   });
 
   test("a run marks the boxes of the definition", () => {
-    const described = describeGraph(graphs.agent);
-    const trace = {
-      title: "agent: a-1, waiting after step 5",
-      done: new Map([["plan", 2]]),
-      now: new Map([["review", 1]]),
-      failed: new Set(["facts"]),
-      waiting: new Map([["write", ["read"]]]),
-      children: new Map([["read", new Set(["sub", "other"])]]),
-      gotos: [{ from: "review", to: "plan", count: 3 }],
-      hasEnded: false,
+    const { nodes, edges } = pictureOfGraph(describeGraph(graphs.agent));
+    const said: Readonly<Record<string, Partial<RunPicture["nodes"][number]>>> = {
+      plan: { state: "completed", runs: 2 },
+      review: { state: "running", text: "running", active: 1 },
+      facts: { state: "failed", text: "failed" },
+      write: { state: "pending", text: "has read" },
+      read: { children: ["sub", "other"] },
     };
-    const picture = read(write([graphDiagramOf(described, 0, trace)]));
-    expect(picture.titles).toEqual([trace.title]);
+    const goto = { from: "review", to: "plan", kind: "goto" as const, label: "goto", taken: 3, live: false };
+    const run: RunPicture = {
+      ...{ id: "a-1", definition: "agent", version: 1, kind: "graph", status: "waiting", started: true, ended: false },
+      nodes: nodes.map((node) => ({ ...node, state: "idle", runs: 0, active: 0, attempts: 1, ...said[node.id] })),
+      edges: [...edges.map((edge) => ({ ...edge, taken: 0, live: false })), goto],
+    };
+    const title = "agent: a-1, waiting after step 5";
+    const picture = read(write([diagramOf({ title, kind: "graph", picture: run }, 0)]));
+    expect(picture.titles).toEqual([title]);
     const linesOf = (name: string): readonly string[] | undefined =>
       [...picture.boxes.values()].find(({ lines }) => lines[0]?.startsWith(name))?.lines;
     expect(linesOf("plan")).toEqual(["plan ×2"]);

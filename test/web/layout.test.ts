@@ -2,26 +2,24 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Picture } from "../../src/contract/index.ts";
-import { layoutPicture, type PlacedNode } from "../../web/src/graph/layout.ts";
+import { layoutPicture, type Picture, type PlacedNode } from "../../web/src/graph/layout.ts";
 
 const AGENT: Picture = {
   nodes: ["triage", "think", "search_kb", "lookup_order", "refund", "reply"].map((name) => ({
     id: name,
     name,
-    kind: "node",
   })),
   edges: [
-    { to: "triage", kind: "always" },
-    { from: "triage", to: "think", kind: "always" },
-    { from: "think", to: "search_kb", kind: "conditional" },
-    { from: "search_kb", to: "think", kind: "always" },
-    { from: "think", to: "lookup_order", kind: "conditional" },
-    { from: "lookup_order", to: "think", kind: "always" },
-    { from: "think", to: "refund", kind: "conditional" },
-    { from: "refund", to: "think", kind: "always" },
-    { from: "think", to: "reply", kind: "conditional", label: "if answer" },
-    { from: "reply", kind: "always" },
+    { to: "triage" },
+    { from: "triage", to: "think" },
+    { from: "think", to: "search_kb" },
+    { from: "search_kb", to: "think" },
+    { from: "think", to: "lookup_order" },
+    { from: "lookup_order", to: "think" },
+    { from: "think", to: "refund" },
+    { from: "refund", to: "think" },
+    { from: "think", to: "reply", label: "if answer" },
+    { from: "reply" },
   ],
 };
 
@@ -55,10 +53,10 @@ test("on a phone the same graph is drawn from top to bottom", () => {
 test("a picture without nodes has a size, and an edge to an unknown node is left out", () => {
   expect(layoutPicture({ nodes: [], edges: [] })).toMatchObject({ nodes: [], edges: [], ends: [] });
   const one: Picture = {
-    nodes: [{ id: "a", name: "a", kind: "node" }],
+    nodes: [{ id: "a", name: "a" }],
     edges: [
-      { from: "a", to: "a", kind: "conditional" },
-      { from: "a", to: "gone", kind: "always" },
+      { from: "a", to: "a" },
+      { from: "a", to: "gone" },
     ],
   };
   const { edges, width } = layoutPicture(one);
@@ -67,10 +65,10 @@ test("a picture without nodes has a size, and an edge to an unknown node is left
 });
 
 test("edges from a node to itself are arcs beside it, one around the other, and other nodes stay out of their room", () => {
-  const loop = { from: "a", to: "a", kind: "conditional" as const, label: "again" };
+  const loop = { from: "a", to: "a", label: "again" };
   const picture: Picture = {
-    nodes: ["a", "b"].map((id) => ({ id, name: id, kind: "node" })),
-    edges: [{ to: "a", kind: "always" }, { to: "b", kind: "always" }, loop, { from: "a", kind: "always" }, loop],
+    nodes: ["a", "b"].map((id) => ({ id, name: id })),
+    edges: [{ to: "a" }, { to: "b" }, loop, { from: "a" }, loop],
   };
   for (const direction of ["right", "down"] as const) {
     const { nodes, edges, width, height } = layoutPicture(picture, direction);
@@ -101,11 +99,10 @@ const pictures = fc
   .map(({ count, pairs }): Picture => {
     const id = (index: number): string => `n${index % count}`;
     return {
-      nodes: Array.from({ length: count }, (_, index) => ({ id: id(index), name: id(index), kind: "node" })),
+      nodes: Array.from({ length: count }, (_, index) => ({ id: id(index), name: id(index) })),
       edges: pairs.map(([from, to]) => ({
         ...(from !== null && { from: id(from) }),
         ...(to !== null && { to: id(to) }),
-        kind: "always" as const,
       })),
     };
   });

@@ -1,8 +1,7 @@
-// What pages derive from answers of the API: pictures of runs, texts of promises, lists that do not jump, verdicts.
+// What pages derive from answers of the API: texts of promises, lists that do not jump, verdicts.
 
 import { expect, test } from "vitest";
-import type { Picture, RunCounts, TimelineRow, VerdictBody } from "../../src/contract/index.ts";
-import { pictureOfFlow, pictureOfGraph } from "../../web/src/graph/run-picture.ts";
+import type { RunCounts, VerdictBody } from "../../src/contract/index.ts";
 import { countEdits, diffLines } from "../../web/src/pages/approvals/line-diff.ts";
 import { patchList } from "../../web/src/pages/approvals/open-list.ts";
 import { commandOf, medianWait, outcomeOf, pathOf, textOfPromise } from "../../web/src/pages/approvals/promise-text.ts";
@@ -10,128 +9,6 @@ import { foldText, rowsOf, tilesOf } from "../../web/src/pages/proof/verdict-mod
 import { firstLineOf } from "../../web/src/pages/runs/first-line.ts";
 import { exampleOf } from "../../web/src/pages/runs/schema-form.ts";
 import { limitCommand, rateText, totalsOf, unclaimable } from "../../web/src/pages/queues/queue-figures.ts";
-
-const LOOP: Picture = {
-  nodes: ["think", "search", "reply"].map((name) => ({ id: name, name, kind: "node" })),
-  edges: [
-    { to: "think", kind: "always" },
-    { from: "think", to: "search", kind: "conditional" },
-    { from: "search", to: "think", kind: "always" },
-    { from: "think", to: "reply", kind: "conditional" },
-    { from: "reply", kind: "always" },
-  ],
-};
-const step = (number: number, names: readonly string[], next: readonly string[]) => ({
-  run: "r",
-  step: number,
-  at: "2026-11-18T00:00:00.000Z",
-  nodes: names.map((name) => ({ name, command: name, tookMs: 5, attempts: 1 })),
-  changed: [],
-  next,
-  key: "k",
-});
-const steps = [
-  step(0, [], ["think"]),
-  step(1, ["think"], ["search", "search"]),
-  step(2, ["search", "search"], ["think"]),
-];
-const row = (name: string, rest: Partial<TimelineRow>): TimelineRow => ({
-  command: name,
-  kind: "node",
-  name,
-  state: "completed",
-  spans: [],
-  attempts: 1,
-  ...rest,
-});
-
-test("a graph shows what runs now, how often nodes ran, and how often edges were taken", () => {
-  const rows = [row("think", { step: 3, state: "running" })];
-  const { nodes, edges, live } = pictureOfGraph({
-    picture: LOOP,
-    checkpoints: steps,
-    step: undefined,
-    rows,
-    isLive: true,
-  });
-  expect(nodes.get("think")).toMatchObject({ status: "running", step: 3, runs: 2 });
-  expect(nodes.get("search")).toMatchObject({ status: "completed", step: 2, runs: 2 });
-  expect(nodes.has("reply")).toBe(false);
-  expect([...edges]).toEqual([
-    [0, 1],
-    [1, 2],
-    [2, 1],
-  ]);
-  expect([...live]).toEqual([2]);
-});
-
-test("looking at an earlier step shows that step only and nothing that came after it", () => {
-  const { nodes, live } = pictureOfGraph({ picture: LOOP, checkpoints: steps, step: 1, rows: [], isLive: true });
-  expect(nodes.get("think")).toMatchObject({ status: "completed", current: true, runs: 1 });
-  expect(nodes.has("search")).toBe(false);
-  expect(live.size).toBe(0);
-});
-
-test("a graph that ended has taken the edge to its end", () => {
-  const ended = [step(0, [], ["think"]), step(1, ["think"], ["reply"]), step(2, ["reply"], [])];
-  const { edges } = pictureOfGraph({ picture: LOOP, checkpoints: ended, step: undefined, rows: [], isLive: false });
-  expect(edges.get(4)).toBe(1);
-});
-
-test("a flow shows its nodes by their rows, with the progress of a spread", () => {
-  const picture: Picture = {
-    nodes: [
-      { id: "list", name: "list", kind: "action" },
-      { id: "fetched", name: "fetched", kind: "spread" },
-    ],
-    edges: [
-      { to: "list", kind: "value" },
-      { from: "list", to: "fetched", kind: "value" },
-      { from: "fetched", kind: "value" },
-    ],
-  };
-  const progress = { done: 3, total: 10, failed: 1, running: 2 };
-  const rows = [row("list", {}), row("fetched", { kind: "spread", state: "running", progress })];
-  const { nodes, edges, live } = pictureOfFlow(picture, rows, false);
-  expect(nodes.get("fetched")).toMatchObject({ status: "running", progress });
-  expect([...edges.keys()]).toEqual([0, 1]);
-  expect([...live]).toEqual([1]);
-});
-
-test("derived values of a flow are reached with the values that they are derived from", () => {
-  const picture: Picture = {
-    nodes: [
-      { id: "counted", name: "counted", kind: "spread" },
-      { id: "total", name: "total", kind: "inline" },
-      { id: "long?", name: "long", kind: "when" },
-      { id: "warned", name: "warned", kind: "inline" },
-      { id: "text", name: "text", kind: "inline" },
-    ],
-    edges: [
-      { to: "counted", kind: "value" },
-      { from: "counted", to: "total", kind: "value" },
-      { from: "total", to: "long?", kind: "value" },
-      { from: "long?", to: "warned", kind: "value" },
-      { from: "total", to: "text", kind: "value" },
-      { from: "warned", to: "text", kind: "value" },
-      { from: "text", kind: "value" },
-    ],
-  };
-  const statuses = (rows: readonly ReturnType<typeof row>[], isCompleted: boolean) =>
-    picture.nodes.map(({ id }) => pictureOfFlow(picture, rows, isCompleted).nodes.get(id)?.status);
-  const counted = row("counted", { kind: "spread" });
-  const skipped = row("warned", { state: "skipped" });
-  expect(statuses([row("counted", { kind: "spread", state: "running" })], false)).toEqual([
-    "running",
-    ...Array.from({ length: 4 }),
-  ]);
-  expect(statuses([counted], true)).toEqual(Array.from({ length: 5 }, () => "completed"));
-  expect(statuses([counted, skipped], true)).toEqual(["completed", "completed", "completed", "cancelled", "completed"]);
-  expect(statuses([counted, row("total", { state: "failed" })], false).slice(1)).toEqual([
-    "failed",
-    ...Array.from({ length: 3 }),
-  ]);
-});
 
 test("a promise is titled by what the code shows, else by its port", () => {
   expect(textOfPromise({ name: "approve", show: { title: "Refund", why: "damaged", cents: 1 } })).toEqual({

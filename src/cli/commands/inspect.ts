@@ -53,7 +53,10 @@ export function addMonitorCommands(program: Command): void {
     .option("--show-secrets", SHOW_SECRETS)
     .option("--watch", "follow the run until it ends or stops")
     .option("--steps <range>", "graph: steps to show, such as 3, 10..20, ..5 or 90.. (default: last 20)")
-    .option("--timeline", "graph or flow: show journal entries instead of steps or nodes")
+    .option(
+      "--timeline",
+      "graph or flow: show journal entries instead of steps or nodes; with --json, add the chart of the steps",
+    )
     .option("--limit <count>", "flow: maximum number of nodes (default: 50)", wholeNumber)
     .addHelpText(
       "after",

@@ -1,8 +1,9 @@
-// What a run has recorded: journal, timeline, executions, checkpoints, states, logs, differences.
+// What a run has recorded: journal, timeline, picture, executions, checkpoints, states, logs, differences.
 
 import { checkpointBody, diffBody, stateBody } from "../history.ts";
 import { integer, list, object, oneOf, optional, pageOf, text } from "../json-schema.ts";
 import { operation } from "../operation.ts";
+import { runPicture } from "../picture.ts";
 import { journalEntry, logLine, runAttempt } from "../run.ts";
 import { timeline } from "../timeline.ts";
 import { paging, payloads } from "./parameters.ts";
@@ -49,6 +50,19 @@ export const runReadOperations = {
     }),
     answer: timeline,
     example: { path: { id: "order-1042" } },
+  }),
+  getPicture: operation({
+    role: "viewer",
+    method: "GET",
+    path: "/v1/runs/{id}/picture",
+    group: "Runs",
+    summary: "Reads a graph or flow as nodes and edges, with the state of each node and the edges that the run took.",
+    query: object({
+      generation,
+      step: optional(integer({ minimum: 0, description: "Of a graph: as it was after this step. Default: now." })),
+    }),
+    answer: runPicture,
+    example: { path: { id: "answer-7" }, query: { step: 1 } },
   }),
   listAttempts: operation({
     role: "viewer",

@@ -4,8 +4,7 @@
 
 import { encode, RepriseError } from "../../base/index.ts";
 import type { CheckpointBody, StateBody } from "../../contract/index.ts";
-import { readLineage, type LineageRange } from "../../engine/index.ts";
-import { attemptOf, changesOf } from "../../explain/index.ts";
+import { attemptOf, changesOf, readLineage, type LineageRange } from "../../explain/index.ts";
 import { decodeData, type Entry, type RunNumber, type RunRecord, type Store } from "../../kernel/index.ts";
 import type { ServerHost } from "../host.ts";
 import { accessOf, isoOf, shownPayload, type View } from "./view.ts";

@@ -3,9 +3,10 @@
 import { RepriseError } from "../../base/index.ts";
 import type { DefinitionBody, Picture } from "../../contract/index.ts";
 import type { RunAccess } from "../../engine/index.ts";
-import { describeFlowBody, type FlowBody } from "../../flow/index.ts";
+import { describeFlowBody } from "../../flow/index.ts";
 import { describeGraphBody, graphOfRun } from "../../graph/index.ts";
 import { readWorkerProfile, type DefinitionKind, type Schema, type Store } from "../../kernel/index.ts";
+import { pictureOfFlow, pictureOfGraph, type Drawable } from "../../picture/index.ts";
 import type { WorkflowBody } from "../../workflow/index.ts";
 import { cached } from "./cached.ts";
 
@@ -60,7 +61,7 @@ export async function definitionBody(
     ...inputOf(body),
     ...(body?.slotOptions !== undefined && { queue: body.slotOptions.queue.name }),
     registered: isRegistered,
-    ...pictureOf(body, body && access.registry.findFlow(name, body.version)),
+    ...pictureOf(drawableOf(access, name, version)),
   };
 }
 
@@ -116,33 +117,19 @@ export function jsonSchemaOf(schema: Schema<any, unknown> | undefined): unknown 
   return undefined;
 }
 
-function pictureOf(body: WorkflowBody | undefined, flow: FlowBody | undefined): { readonly picture?: Picture } {
-  if (flow !== undefined) return { picture: flowPicture(flow) };
+/** Undefined: it is a workflow, or this process does not have its code. */
+export function drawableOf({ registry }: RunAccess, name: string, version?: number): Drawable | undefined {
+  const body = registry.findWorkflow(name, version);
+  const flow = body && registry.findFlow(name, body.version);
+  if (flow !== undefined) return { kind: "flow", body: flow };
   const graph = body && graphOfRun(body);
-  if (graph === undefined) return {};
-  const { nodes, edges } = describeGraphBody(graph);
-  return {
-    picture: {
-      nodes: nodes.map(({ name, waitsFor }) => ({ id: name, name, kind: waitsFor.length > 0 ? "join" : "node" })),
-      edges: edges.map(({ from, to, kind, by }) => ({
-        ...(from !== null && { from }),
-        ...(to !== null && { to }),
-        kind,
-        ...(by !== null && { label: by }),
-      })),
-    },
-  };
+  return graph && { kind: "graph", described: describeGraphBody(graph) };
 }
 
-function flowPicture(flow: FlowBody): Picture {
-  const { nodes, edges } = describeFlowBody(flow);
+function pictureOf(drawable: Drawable | undefined): { readonly picture?: Picture } {
+  if (drawable === undefined) return {};
+  const { kind } = drawable;
   return {
-    nodes: nodes.map(({ id, name, kind }) => ({ id, name, kind })),
-    edges: edges.map(({ from, to, kind, side }) => ({
-      ...(from !== null && { from }),
-      ...(to !== null && { to }),
-      kind,
-      ...(side !== null && { label: side ? "yes" : "no" }),
-    })),
+    picture: kind === "graph" ? pictureOfGraph(drawable.described) : pictureOfFlow(describeFlowBody(drawable.body)),
   };
 }

@@ -15,10 +15,10 @@ import {
   type RunRecord,
   type Store,
 } from "../../kernel/index.ts";
+import { thrownErrorOf } from "../../picture/index.ts";
 import { maySeeDefinition, maySeeRun } from "../auth/scope.ts";
 import type { Caller } from "../host.ts";
 import { listPage } from "./run-selection.ts";
-import { thrownErrorOf } from "./thrown-error.ts";
 import { isoOf, payloadFields, type View } from "./view.ts";
 
 const PAGE = 200;

@@ -2,7 +2,7 @@
 
 import type { RunAttemptBody } from "../../contract/index.ts";
 import { AttemptReader, journalEntryOf, type RunAttempt, type RunRecord, type Store } from "../../kernel/index.ts";
-import { thrownErrorOf } from "./thrown-error.ts";
+import { thrownErrorOf } from "../../picture/index.ts";
 import { isoOf, type View } from "./view.ts";
 
 const PAGE = 1_000;

@@ -10,13 +10,13 @@ import {
   type Entry,
   type RunRecord,
 } from "../../kernel/index.ts";
+import { thrownErrorOf } from "../../picture/index.ts";
 import type { ServerHost } from "../host.ts";
 import { payloadToWire } from "../wire-payload.ts";
 import { budgetBody } from "./budget-body.ts";
 import { openBody } from "./promise-lists.ts";
 import { reasonBody } from "./reason-body.ts";
 import { summaryOf } from "./run-summary.ts";
-import { thrownErrorOf } from "./thrown-error.ts";
 import { accessOf, isoOf, payloadFields, type View } from "./view.ts";
 
 export async function readRunDetail(host: ServerHost, record: RunRecord, view: View): Promise<RunDetail> {

@@ -12,9 +12,9 @@ import {
   type RunWork,
   type Store,
 } from "../../kernel/index.ts";
+import { errorLine } from "../../picture/index.ts";
 import { budgetBody } from "./budget-body.ts";
 import { reasonBody } from "./reason-body.ts";
-import { errorLine } from "./thrown-error.ts";
 import type { View } from "./view.ts";
 
 const MAX_ATTEMPTS = 8;

@@ -1,13 +1,16 @@
-// Run reads: journal, timeline, executions, logs, checkpoints, states, differences.
+// Run reads: journal, timeline, picture, executions, logs, checkpoints, states, differences.
 
 import type { runReadOperations } from "../../contract/index.ts";
+import { RepriseError } from "../../base/index.ts";
+import { readRunPicture, readTimeline, thrownErrorOf } from "../../picture/index.ts";
 import type { HandlersOf } from "../host.ts";
+import { drawableOf } from "../read/definition-body.ts";
 import { downloadJournal } from "../read/journal-download.ts";
 import { readJournalPage } from "../read/journal-page.ts";
 import { readLogPage } from "../read/log-page.ts";
-import { readTimeline } from "../read/read-timeline.ts";
 import { listAttempts } from "../read/run-attempts.ts";
 import { listCheckpoints, readCheckpoint, readState } from "../read/checkpoints.ts";
+import { needsCode } from "../read/needs-code.ts";
 import { diffBodyOf } from "../read/run-diff.ts";
 import { DEFAULT_LIMIT } from "../read/run-selection.ts";
 import { getRecord } from "../read/run-summary.ts";
@@ -29,7 +32,25 @@ export const runReadHandlers: HandlersOf<typeof runReadOperations> = {
   async getTimeline(call) {
     const { limit = TIMELINE_ROWS, after, generation } = call.query ?? {};
     const record = await getRecord(call, undefined, generation);
-    return readTimeline(call.host, record, viewOf(call), { limit, after: Number(after ?? 0) || 0 });
+    const view = viewOf(call);
+    const options = {
+      flow: accessOf(call.host).registry.findFlow(record.definition, record.version),
+      showError: ({ error, stack }: { readonly error: unknown; readonly stack: unknown }) =>
+        view.showsPayloads ? thrownErrorOf(error, view, stack) : undefined,
+    };
+    return readTimeline(call.host.store, record, options, { limit, after: Number(after ?? 0) || 0 });
+  },
+  async getPicture(call) {
+    const { generation, step } = call.query ?? {};
+    const record = await getRecord(call, undefined, generation);
+    const { id, kind, definition, version } = record;
+    if (kind === "workflow")
+      throw new RepriseError("USAGE", `Run ${id} is a run of a workflow; only graphs and flows have a picture.`, {
+        details: { status: 400 },
+      });
+    const drawable = drawableOf(accessOf(call.host), definition, version);
+    if (drawable === undefined) throw needsCode(record, "draw");
+    return readRunPicture(call.host.store, record, drawable, step);
   },
   async listAttempts(call) {
     const { limit = DEFAULT_LIMIT, after, generation, step } = call.query ?? {};

@@ -5,13 +5,16 @@
 // layout.L2. All coordinates are finite, and inside `width` × `height`.
 
 import { Graph, layout as place } from "@dagrejs/dagre";
-import type { Picture } from "../../../src/contract/index.ts";
+import type { PictureEdge, PictureNode } from "../../../src/contract/picture.ts";
 import { loopOf, loopRoom, type Box } from "./loop.ts";
 
-type PictureNode = Picture["nodes"][number];
-type PictureEdge = Picture["edges"][number];
+/** What a drawing depends on: not the state of a run. */
+export interface Picture {
+  readonly nodes: readonly Pick<PictureNode, "id" | "name">[];
+  readonly edges: readonly Pick<PictureEdge, "from" | "to" | "label">[];
+}
 
-export interface PlacedNode extends PictureNode {
+export interface PlacedNode extends Pick<PictureNode, "id" | "name"> {
   /** The upper left corner. */
   readonly x: number;
   readonly y: number;
@@ -19,7 +22,7 @@ export interface PlacedNode extends PictureNode {
   readonly height: number;
 }
 
-export interface PlacedEdge extends PictureEdge {
+export interface PlacedEdge extends Pick<PictureEdge, "from" | "to" | "label"> {
   readonly id: string;
   /** The `d` of an SVG path, from the border of one node to the border of the other. */
   readonly path: string;
@@ -168,7 +171,7 @@ function trim(graph: Graph, rooms: ReadonlyMap<string, number>, direction: Direc
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-function isLoop({ from, to }: PictureEdge): boolean {
+function isLoop({ from, to }: Picture["edges"][number]): boolean {
   return from !== undefined && from === to;
 }
 

@@ -4,8 +4,8 @@ import type { JSX } from "preact";
 import type { TimelineRow } from "../../../../src/contract/timeline.ts";
 import { Status } from "../../components/status.tsx";
 import { count, duration, plural } from "../../format.ts";
-import { tookOf } from "../../graph/run-picture.ts";
 import { hrefWith } from "../../router.ts";
+import { tookOf } from "./step-row.ts";
 
 interface CallsProps {
   readonly rows: readonly TimelineRow[];

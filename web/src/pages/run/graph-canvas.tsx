@@ -2,24 +2,23 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Picture } from "../../../../src/contract/definition.ts";
+import type { RunPicture, RunPictureNode } from "../../../../src/contract/picture.ts";
 import { statusShape } from "../../components/status.tsx";
 import { count, duration, plural } from "../../format.ts";
 import { layoutPicture, NODE_HEIGHT, type Direction, type PlacedEdge, type PlacedNode } from "../../graph/layout.ts";
-import type { NodeState, RunPicture } from "../../graph/run-picture.ts";
 
 interface CanvasProps {
-  readonly picture: Picture;
-  readonly state: RunPicture;
+  readonly picture: RunPicture;
+  /** The step that is looked at; undefined: now. */
+  readonly step: number | undefined;
   readonly label: string;
 }
 
 const NARROW = 560;
 /** A large picture scrolls rather than becoming smaller than this. */
 const SMALLEST = 0.88;
-const IDLE: NodeState = { status: "idle", runs: 0, attempts: 0, current: false };
 
-export function GraphCanvas({ picture, state, label }: CanvasProps): JSX.Element {
+export function GraphCanvas({ picture, step, label }: CanvasProps): JSX.Element {
   const [direction, setDirection] = useState<Direction>("right");
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -29,7 +28,14 @@ export function GraphCanvas({ picture, state, label }: CanvasProps): JSX.Element
     observer.observe(box.current!);
     return () => observer.disconnect();
   }, []);
-  const layout = useMemo(() => layoutPicture(picture, direction), [picture, direction]);
+  const { nodes } = picture;
+  // Targets of `goto` are found at run time, and a live page moves no node: the table has them.
+  const edges = picture.edges.filter(({ kind }) => kind !== "goto");
+  const drawing = {
+    nodes: nodes.map(({ id, name }) => ({ id, name })),
+    edges: edges.map(({ from, to, label: words }) => ({ from, to, label: words })),
+  };
+  const layout = useMemo(() => layoutPicture(drawing, direction), [JSON.stringify(drawing), direction]);
   return (
     <div class="cv" ref={box} tabIndex={0} role="region" aria-label="Canvas">
       <svg
@@ -39,7 +45,7 @@ export function GraphCanvas({ picture, state, label }: CanvasProps): JSX.Element
         height={layout.height}
         style={{ minWidth: `${Math.round(layout.width * SMALLEST)}px` }}
         role="img"
-        aria-label={`${label}. ${describe(picture, state)}`}
+        aria-label={`${label}. ${describe(picture)}`}
       >
         <defs>
           {(["ar", "an", "al"] as const).map((id) => (
@@ -58,7 +64,7 @@ export function GraphCanvas({ picture, state, label }: CanvasProps): JSX.Element
           ))}
         </defs>
         {layout.edges.map((edge, index) => (
-          <Edge key={edge.id} edge={edge} taken={state.edges.get(index) ?? 0} live={state.live.has(index)} />
+          <Edge key={edge.id} edge={edge} taken={edges[index]!.taken} live={edges[index]!.live} />
         ))}
         {layout.ends.map(({ kind, x, y }) => (
           <g key={kind}>
@@ -69,11 +75,16 @@ export function GraphCanvas({ picture, state, label }: CanvasProps): JSX.Element
             </text>
           </g>
         ))}
-        {layout.nodes.map((node) => (
-          <Node key={node.id} node={node} state={state.nodes.get(node.id) ?? IDLE} />
+        {layout.nodes.map((node, index) => (
+          <Node
+            key={node.id}
+            node={node}
+            state={nodes[index]!}
+            isCurrent={step !== undefined && nodes[index]!.step === step}
+          />
         ))}
         {layout.edges.map((edge, index) => (
-          <EdgeLabel key={edge.id} edge={edge} taken={state.edges.get(index) ?? 0} />
+          <EdgeLabel key={edge.id} edge={edge} taken={edges[index]!.taken} />
         ))}
       </svg>
     </div>
@@ -110,27 +121,39 @@ function EdgeLabel({ edge, taken }: { readonly edge: PlacedEdge; readonly taken:
   );
 }
 
-const CLASS: Readonly<Record<NodeState["status"], string>> = {
-  completed: "",
-  running: "run",
-  waiting: "wait",
-  failed: "fail",
-  queued: "idle",
-  cancelled: "idle",
-  idle: "idle",
+/** The shape and color of a state. */
+const LOOKS: Readonly<Record<RunPictureNode["state"], { readonly look: string; readonly glyph: string }>> = {
+  completed: { look: "", glyph: "completed" },
+  running: { look: "run", glyph: "running" },
+  retrying: { look: "run", glyph: "waiting" },
+  waiting: { look: "wait", glyph: "waiting" },
+  pending: { look: "wait", glyph: "waiting" },
+  failed: { look: "fail", glyph: "failed" },
+  queued: { look: "idle", glyph: "queued" },
+  skipped: { look: "idle", glyph: "cancelled" },
+  cancelled: { look: "idle", glyph: "cancelled" },
+  idle: { look: "idle", glyph: "queued" },
 };
 
-function Node({ node, state }: { readonly node: PlacedNode; readonly state: NodeState }): JSX.Element {
+interface NodeProps {
+  readonly node: PlacedNode;
+  readonly state: RunPictureNode;
+  /** It ran in the step that is looked at. */
+  readonly isCurrent: boolean;
+}
+
+function Node({ node, state, isCurrent }: NodeProps): JSX.Element {
   const { x, y, width } = node;
-  const status = state.status === "idle" ? "queued" : state.status;
+  const { look, glyph } = LOOKS[state.state];
   const room = Math.floor((width - 44) / 7.2);
+  const notes = [nodeText(state), ...state.notes].join(", ");
   return (
-    <g class={`nd ${CLASS[state.status]} ${state.current ? "sel" : ""}`} data-node={node.id} data-status={state.status}>
-      <title>{`${node.name}: ${nodeText(state)}`}</title>
-      {state.current && <rect class="ring" x={x - 4} y={y - 4} width={width + 8} height={NODE_HEIGHT + 8} rx="11" />}
+    <g class={`nd ${look} ${isCurrent ? "sel" : ""}`} data-node={node.id} data-status={state.state}>
+      <title>{`${node.name}: ${notes}`}</title>
+      {isCurrent && <rect class="ring" x={x - 4} y={y - 4} width={width + 8} height={NODE_HEIGHT + 8} rx="11" />}
       <rect class="box" x={x} y={y} width={width} height={NODE_HEIGHT} rx="8" />
-      <g class={`glyph s-${status}`} transform={`translate(${x + 11} ${y + 9})`}>
-        {statusShape(status)}
+      <g class={`glyph s-${glyph}`} transform={`translate(${x + 11} ${y + 9})`}>
+        {statusShape(glyph)}
       </g>
       <text class="b" x={x + 32} y={y + 20.5}>
         {cut(node.name, room)}
@@ -148,7 +171,7 @@ function Progress({
   progress,
 }: {
   readonly node: PlacedNode;
-  readonly progress: NonNullable<NodeState["progress"]>;
+  readonly progress: NonNullable<RunPictureNode["progress"]>;
 }): JSX.Element {
   const { x, y, width } = node;
   const share = (part: number): number => (progress.total === 0 ? 0 : (part / progress.total) * (width - 16));
@@ -172,43 +195,48 @@ function Progress({
 const cut = (text: string, room: number): string =>
   text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text;
 
-const WORDS: Readonly<Record<NodeState["status"], string>> = {
+const WORDS: Readonly<Record<RunPictureNode["state"], string>> = {
   completed: "",
   running: "running",
+  retrying: "retrying",
   waiting: "waits",
+  pending: "waits for inputs",
   failed: "failed",
   queued: "next",
-  cancelled: "not taken",
+  skipped: "not taken",
+  cancelled: "cancelled",
   idle: "not reached",
 };
 
 /** `step 8 · 10.8 s · ×4`. */
-export function nodeText({ status, step, runs, tookMs, attempts, progress }: NodeState): string {
+export function nodeText({ state, step, runs, active, tookMs, attempts, progress }: RunPictureNode): string {
   if (progress !== undefined && progress.total > 0) {
     const failed = progress.failed > 0 ? ` · ${count(progress.failed)} failed` : "";
     return `${count(progress.done)} of ${count(progress.total)}${failed}`;
   }
+  const times = runs + active;
   const parts = [
-    ...(step !== undefined && runs > 0 ? [`step ${count(step)}`] : []),
-    ...(WORDS[status] === "" ? [] : [WORDS[status]]),
+    ...(step !== undefined && times > 0 ? [`step ${count(step)}`] : []),
+    ...(WORDS[state] === "" ? [] : [WORDS[state]]),
     ...(tookMs !== undefined ? [duration(tookMs)] : []),
-    ...(runs > 1 ? [`×${count(runs)}`] : []),
+    ...(times > 1 ? [`×${count(times)}`] : []),
     ...(attempts > 1 ? [plural(attempts, "attempt")] : []),
   ];
   return parts.length === 0 ? "done" : parts.join(" · ");
 }
 
-function describe(picture: Picture, { nodes }: RunPicture): string {
-  return picture.nodes
+function describe({ nodes }: RunPicture): string {
+  return nodes
     .slice(0, 30)
-    .map(({ id, name }) => `${name}: ${nodeText(nodes.get(id) ?? IDLE)}`)
+    .map((node) => `${node.name}: ${nodeText(node)}`)
     .join("; ");
 }
 
 /** The same data as a table. */
-export function GraphTable({ picture, state }: { readonly picture: Picture; readonly state: RunPicture }): JSX.Element {
-  const name = (id: string | undefined, end: string): string =>
-    id === undefined ? end : (picture.nodes.find((node) => node.id === id)?.name ?? id);
+export function GraphTable({ picture }: { readonly picture: RunPicture }): JSX.Element {
+  const { nodes, edges } = picture;
+  const name = (id: string | undefined): string =>
+    id === undefined ? "end" : (nodes.find((node) => node.id === id)?.name ?? id);
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label="Nodes and edges">
       <table class="tbl tight">
@@ -221,30 +249,22 @@ export function GraphTable({ picture, state }: { readonly picture: Picture; read
           </tr>
         </thead>
         <tbody>
-          {picture.nodes.map((node) => {
-            const one = state.nodes.get(node.id) ?? IDLE;
-            return (
-              <tr key={node.id}>
-                <td class="strong any">{node.name}</td>
-                <td>
-                  {one.status === "idle"
-                    ? "not reached"
-                    : `${one.status}${nodeText(one) === "" ? "" : `, ${nodeText(one)}`}`}
-                </td>
-                <td class="num">{count(one.runs)}</td>
-                <td class="soft any">
-                  {picture.edges
-                    .map((edge, index) => ({ edge, taken: state.edges.get(index) ?? 0 }))
-                    .filter(({ edge }) => edge.from === node.id)
-                    .map(
-                      ({ edge, taken }) =>
-                        `${name(edge.to, "end")} (${taken === 0 ? "not taken" : `×${count(taken)}`})`,
-                    )
-                    .join(", ") || "—"}
-                </td>
-              </tr>
-            );
-          })}
+          {nodes.map((node) => (
+            <tr key={node.id}>
+              <td class="strong any">{node.name}</td>
+              <td>{node.state === "idle" ? "not reached" : `${node.state}, ${nodeText(node)}`}</td>
+              <td class="num">{count(node.runs + node.active)}</td>
+              <td class="soft any">
+                {edges
+                  .filter(({ from }) => from === node.id)
+                  .map(({ to, kind, taken }) => {
+                    const how = taken === 0 ? "not taken" : `×${count(taken)}`;
+                    return `${name(to)} (${kind === "goto" ? "goto, " : ""}${how})`;
+                  })
+                  .join(", ") || "—"}
+              </td>
+            </tr>
+          ))}
         </tbody>
       </table>
     </div>

@@ -3,8 +3,8 @@
 // graph-view.G1. Looking at an earlier step only reads. "Back to live" is visible as long as the page looks at the past.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import type { DefinitionBody } from "../../../../src/contract/definition.ts";
+import { useRef, useState } from "preact/hooks";
+import type { RunPicture } from "../../../../src/contract/picture.ts";
 import type { RunSummary } from "../../../../src/contract/run.ts";
 import type { Timeline } from "../../../../src/contract/timeline.ts";
 import { at } from "../../api.ts";
@@ -14,7 +14,6 @@ import { Dialog } from "../../components/dialog.tsx";
 import { toast } from "../../components/toast.tsx";
 import { showProblem } from "../../components/controls.tsx";
 import { count } from "../../format.ts";
-import { pictureOfFlow, pictureOfGraph } from "../../graph/run-picture.ts";
 import { useKeys } from "../../keys.ts";
 import { useResource } from "../../resource.ts";
 import { param, setQuery } from "../../router.ts";
@@ -32,9 +31,6 @@ import "./graph-view.css";
 
 export default function GraphView({ run }: RunViewProps): JSX.Element {
   const isGraph = run.kind === "graph";
-  const definition = useResource<DefinitionBody>(at`/v1/definitions/${run.definition}`, {
-    query: { version: run.version },
-  });
   const timeline = useResource<Timeline>(at`/v1/runs/${run.id}/timeline`, {
     query: { limit: 1000 },
     when: ({ kind, data }) => kind === "run" && data["id"] === run.id,
@@ -49,13 +45,15 @@ export default function GraphView({ run }: RunViewProps): JSX.Element {
     /^\d{1,9}$/.test(asked) && checkpoints.some((one) => one.step === Number(asked)) ? Number(asked) : undefined;
   const other = param("with");
   const rows = timeline.data?.rows ?? [];
-  const picture = definition.data?.picture;
-  const state =
-    picture === undefined
-      ? undefined
-      : isGraph
-        ? pictureOfGraph({ picture, checkpoints, step, rows, isLive })
-        : pictureOfFlow(picture, rows, run.status === "completed");
+  const drawn = useResource<RunPicture>(at`/v1/runs/${run.id}/picture`, {
+    query: { step },
+    when: ({ kind, data }) => step === undefined && kind === "run" && data["id"] === run.id,
+    every: 300,
+  });
+  // The last picture stays until that of another step is there.
+  const shownBefore = useRef<RunPicture>();
+  const picture = drawn.data ?? (drawn.problem === undefined ? shownBefore.current : undefined);
+  shownBefore.current = picture;
   const running = [...new Set(checkpoints.at(-1)?.next)];
 
   const show = (next: number | undefined): void => setQuery({ checkpoint: next });
@@ -122,24 +120,12 @@ export default function GraphView({ run }: RunViewProps): JSX.Element {
               </span>
               <ViewSwitch run={run} />
             </header>
-            {picture !== undefined && state !== undefined ? (
-              asTable ? (
-                <GraphTable picture={picture} state={state} />
-              ) : (
-                <GraphCanvas
-                  picture={picture}
-                  state={state}
-                  label={`${isGraph ? "Graph" : "Flow"} ${run.definition}`}
-                />
-              )
+            {picture === undefined ? (
+              <p class="pad muted">{drawn.problem?.detail ?? "Loading …"}</p>
+            ) : asTable ? (
+              <GraphTable picture={picture} />
             ) : (
-              <p class="pad muted">
-                {definition.problem !== undefined
-                  ? definition.problem.detail
-                  : definition.data === undefined
-                    ? "Loading …"
-                    : `The server does not have the code of ${run.definition} v${run.version}: its picture is not known. Start the server with the module of the definition.`}
-              </p>
+              <GraphCanvas picture={picture} step={step} label={`${isGraph ? "Graph" : "Flow"} ${run.definition}`} />
             )}
           </section>
           {isGraph && checkpoints.length > 0 && (

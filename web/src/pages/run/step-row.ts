@@ -75,3 +75,9 @@ export function timesOf(row: TimelineRow, now: number): { readonly queued: numbe
 
 export const lengthOf = (span: TimelineSpan, now: number): number =>
   (span.to === undefined ? now : Date.parse(span.to)) - Date.parse(span.from);
+
+/** How long its code ran, in ms; undefined: no execution has ended. */
+export function tookOf({ spans }: TimelineRow): number | undefined {
+  const done = spans.filter(({ kind, to }) => (kind === "work" || kind === "failed") && to !== undefined);
+  return done.length === 0 ? undefined : sum(done, 0);
+}

@@ -1,14 +1,19 @@
 // Thrown error: a value that code threw, for the wire: the frames of the user's code first.
 
-import { userFrames } from "../../base/index.ts";
-import type { ThrownError } from "../../contract/index.ts";
-import type { View } from "./view.ts";
+import { userFrames } from "../base/index.ts";
+import type { ThrownError } from "../contract/index.ts";
+import type { Redaction } from "../kernel/index.ts";
+
+/** Removes secrets from texts. */
+export interface TextRedaction {
+  readonly redaction: Pick<Redaction, "text">;
+}
 
 const MAX_FRAMES = 10;
 const MAX_MESSAGE = 4_000;
 
 /** `stack`: the recorded one, if the error itself has none. */
-export function thrownErrorOf(error: unknown, { redaction }: Pick<View, "redaction">, stack?: unknown): ThrownError {
+export function thrownErrorOf(error: unknown, { redaction }: TextRedaction, stack?: unknown): ThrownError {
   const thrown = (typeof error === "object" && error !== null ? error : {}) as Partial<Error & { code: unknown }>;
   const isError = typeof thrown.message === "string";
   const text = typeof stack === "string" ? stack : typeof thrown.stack === "string" ? thrown.stack : "";
@@ -24,7 +29,7 @@ export function thrownErrorOf(error: unknown, { redaction }: Pick<View, "redacti
 }
 
 /** The error in one line. Of a step whose attempts ran out, the last error comes first: where a line is cut, that one stays. */
-export function errorLine(error: unknown, view: Pick<View, "redaction">): string {
+export function errorLine(error: unknown, view: TextRedaction): string {
   const { name, message, code } = thrownErrorOf(error, view);
   const [, attempts, last = ""] = /^(All \d+ attempts failed\.) Last error: (.*)$/s.exec(message) ?? [];
   if (code !== "MAX_ATTEMPTS_EXCEEDED" || attempts === undefined) return `${name}: ${message}`;

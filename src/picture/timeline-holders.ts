@@ -3,14 +3,14 @@
 // timeline-holders.H1. The store records who lost a turn and who holds it now. In between, the workers of operations and of a graph's nodes
 //   show it: they run in the worker that holds the turn. A turn without any of them leaves a gap.
 
-import type { TimelineHolding, TimelineTakeover } from "../../contract/index.ts";
-import type { AttemptRecord, RunTurn } from "../../kernel/index.ts";
-import type { RawRow } from "./timeline-rows.ts";
-import type { HolderSign, TimelineFold } from "./timeline-fold.ts";
-import { isoOf } from "./view.ts";
+import type { TimelineHolding, TimelineTakeover } from "../contract/index.ts";
+import type { AttemptRecord, RunTurn } from "../kernel/index.ts";
+import type { HolderSign } from "../explain/index.ts";
+import type { RunFold } from "./run-fold.ts";
+import { isoOf, type RawRow } from "./timeline-rows.ts";
 
 export interface HolderFacts {
-  readonly fold: TimelineFold;
+  readonly fold: RunFold;
   readonly attempts: readonly AttemptRecord[];
   readonly turn: RunTurn | undefined;
   /** The name of the worker that holds the turn. */

@@ -4,21 +4,15 @@
 // timeline-rows.W2. An operation has no record of an execution that was lost with its worker. Its number tells how many there were
 //   (attempts.X1); each is drawn from the last commit before the loss to the time when the loss was found.
 
-import type { TimelineRow, TimelineSpan } from "../../contract/index.ts";
-import { decode } from "../../base/index.ts";
-import {
-  parseItemName,
-  type AttemptRecord,
-  type FailureData,
-  type OpenItem,
-  type RunWork,
-} from "../../kernel/index.ts";
-import { thrownErrorOf } from "./thrown-error.ts";
-import type { EndedExecution, StepDraft, TimelineFold } from "./timeline-fold.ts";
-import { isoOf, type View } from "./view.ts";
+import type { ThrownError, TimelineRow, TimelineSpan } from "../contract/index.ts";
+import { errorIn, newStep, type EndedExecution, type Step } from "../explain/index.ts";
+import { parseItemName, promiseNameOf, type AttemptRecord, type OpenItem, type RunWork } from "../kernel/index.ts";
+import type { RunFold } from "./run-fold.ts";
 
 export interface RowFacts {
-  readonly fold: TimelineFold;
+  readonly fold: RunFold;
+  /** Those of the fold, by command. */
+  readonly steps: RunFold["steps"];
   readonly attempts: readonly AttemptRecord[];
   /** Undefined: the run has ended. */
   readonly work: RunWork | undefined;
@@ -26,7 +20,7 @@ export interface RowFacts {
   /** The nodes of a flow that a node needs, if this process has its definition. */
   readonly needs: ((node: string) => readonly string[]) | undefined;
   readonly startedAt: number;
-  readonly view: View;
+  readonly now: number;
 }
 
 /** An execution, or a wait, in milliseconds. */
@@ -42,7 +36,7 @@ export interface RawSpan {
 }
 
 export interface RawRow {
-  readonly draft: StepDraft;
+  readonly draft: Step;
   readonly spans: readonly RawSpan[];
   readonly state: TimelineRow["state"];
   readonly running: number;
@@ -50,11 +44,11 @@ export interface RawRow {
 
 /** In the order of their beginning. */
 export function rawRowsOf(facts: RowFacts): readonly RawRow[] {
-  const { fold, attempts, work } = facts;
-  const recorded = Map.groupBy(attempts, ({ step }) => spreadOf(step, fold) ?? step);
-  const items = Map.groupBy(work?.items ?? [], ({ item }) => spreadOf(item, fold) ?? parseItemName(item).node);
+  const { steps, attempts, work } = facts;
+  const recorded = Map.groupBy(attempts, ({ step }) => spreadOf(step, facts) ?? step);
+  const items = Map.groupBy(work?.items ?? [], ({ item }) => spreadOf(item, facts) ?? parseItemName(item).node);
   const rows: RawRow[] = [];
-  for (const draft of fold.steps.values())
+  for (const draft of steps.values())
     rows.push(rawRow(draft, recorded.get(draft.command) ?? [], items.get(draft.command) ?? [], facts));
   for (const draft of [...pendingNodes(facts), ...queuedNodes(facts, items)])
     rows.push(rawRow(draft, recorded.get(draft.command) ?? [], items.get(draft.command) ?? [], facts));
@@ -65,44 +59,34 @@ export function rawRowsOf(facts: RowFacts): readonly RawRow[] {
 }
 
 function startOf({ spans, draft }: RawRow): number {
-  return spans[0]?.from ?? draft.requestedAt ?? draft.endedAt ?? 0;
+  return spans[0]?.from ?? draft.startedAt ?? draft.endedAt ?? 0;
 }
 
 /** The spread that an item belongs to. */
-function spreadOf(item: string, fold: TimelineFold): string | undefined {
+function spreadOf(item: string, { steps }: RowFacts): string | undefined {
   const { node, index } = parseItemName(item);
-  return index !== undefined && fold.steps.get(node)?.spread !== undefined ? node : undefined;
+  return index !== undefined && steps.get(node)?.items !== undefined ? node : undefined;
 }
 
 /** Nodes of a graph's next step that have no entry yet. */
-function pendingNodes({ fold, work }: RowFacts): readonly StepDraft[] {
+function pendingNodes({ fold, steps, work }: RowFacts): readonly Step[] {
   const { current } = fold;
   if (current === undefined || work === undefined) return [];
-  return current.frontier.flatMap(({ node }, index): StepDraft[] => {
+  return current.frontier.flatMap(({ node }, index): Step[] => {
     const command = `Node(${current.step + 1}.${index})`;
-    if (fold.steps.has(command)) return [];
-    return [openDraft({ command, kind: "node", name: node, requestedAt: current.at, step: current.step + 1 })];
+    return steps.has(command) ? [] : [newStep(command, "node", node, current.at)];
   });
 }
 
 /** Nodes of a flow that are queued or run, and have no entry yet. */
-function queuedNodes({ fold }: RowFacts, items: ReadonlyMap<string, readonly OpenItem[]>): readonly StepDraft[] {
-  return [...items].flatMap(([name, [first]]): StepDraft[] => {
-    if (first?.kind !== "node" || fold.steps.has(name)) return [];
-    return [openDraft({ command: name, kind: "node", name, requestedAt: first.since ?? first.availableAt })];
+function queuedNodes({ steps }: RowFacts, items: ReadonlyMap<string, readonly OpenItem[]>): readonly Step[] {
+  return [...items].flatMap(([name, [first]]): Step[] => {
+    if (first?.kind !== "node" || steps.has(name)) return [];
+    return [newStep(name, "node", name, first.since ?? first.availableAt)];
   });
 }
 
-function openDraft(given: Pick<StepDraft, "command" | "kind" | "name" | "requestedAt" | "step">): StepDraft {
-  return { ...given, shielded: false, executions: [], state: "open", endedAt: undefined };
-}
-
-function rawRow(
-  draft: StepDraft,
-  recorded: readonly AttemptRecord[],
-  items: readonly OpenItem[],
-  facts: RowFacts,
-): RawRow {
+function rawRow(draft: Step, recorded: readonly AttemptRecord[], items: readonly OpenItem[], facts: RowFacts): RawRow {
   if (draft.kind === "spread") return spreadRow(draft, recorded, items, facts);
   const isExecuted = draft.kind === "task" || draft.kind === "operation" || draft.kind === "node";
   if (!isExecuted) return waitRow(draft, facts);
@@ -118,12 +102,12 @@ function rawRow(
 
 /** When a node of a flow could start: when the last of its inputs had arrived. */
 function readyAt(
-  { command, requestedAt, executions }: StepDraft,
-  { fold, needs, startedAt }: RowFacts,
+  { command, startedAt: requestedAt, executions }: Step,
+  { steps, needs, startedAt }: RowFacts,
 ): number | undefined {
   const inputs = needs?.(command);
   if (inputs === undefined) return requestedAt;
-  const ready = inputs.map((input) => fold.steps.get(input)?.endedAt ?? startedAt);
+  const ready = inputs.map((input) => steps.get(input)?.endedAt ?? startedAt);
   const at = Math.max(startedAt, ...ready);
   const first = executions[0]?.from ?? at;
   return Math.min(at, first);
@@ -141,17 +125,12 @@ function spanOfRecord({ outcome, at, startedAt = at, attempt, execution, worker,
     attempt: attempt + 1,
     execution,
     worker,
-    error: data === undefined ? undefined : failureIn(data),
+    error: data === undefined ? undefined : errorIn({ data }),
   };
 }
 
-function failureIn(data: string): EndedExecution["error"] {
-  const { error, stack } = decode(data) as FailureData;
-  return { error, stack };
-}
-
 /** timeline-rows.W2 */
-function lostSpans({ kind, executions }: StepDraft, { fold, attempts }: RowFacts): readonly RawSpan[] {
+function lostSpans({ kind, executions }: Step, { fold, attempts }: RowFacts): readonly RawSpan[] {
   if (kind === "task") return [];
   const lost = attempts.filter(({ step, outcome }) => step === "" && outcome !== "failed");
   if (lost.length === 0) return [];
@@ -187,13 +166,13 @@ function withWaits(executions: readonly RawSpan[], requestedAt: number | undefin
 
 /** A step that has not ended: it runs, waits for a worker, or for its next attempt. */
 function openRow(
-  draft: StepDraft,
+  draft: Step,
   spans: readonly RawSpan[],
   requestedAt: number | undefined,
   item: OpenItem | undefined,
   facts: RowFacts,
 ): RawRow {
-  const { work, workerName, startedAt, fold } = facts;
+  const { work, workerName, startedAt, steps, now } = facts;
   const last = spans.at(-1);
   const from = Math.max(last?.to ?? requestedAt ?? startedAt, requestedAt ?? 0);
   const row = (state: TimelineRow["state"], more: readonly RawSpan[]): RawRow => ({
@@ -214,11 +193,10 @@ function openRow(
     return row("queued", [{ kind: "queue", from }]);
   }
   const retryAt = draft.executions.at(-1)?.retryAt;
-  if (retryAt !== undefined && retryAt > facts.view.now)
-    return row("open", [{ kind: "backoff", from, until: retryAt }]);
+  if (retryAt !== undefined && retryAt > now) return row("open", [{ kind: "backoff", from, until: retryAt }]);
   if (draft.kind === "task" || work === undefined)
     return row(work === undefined ? "cancelled" : "queued", [{ kind: "queue", from }]);
-  const isWaiting = [...fold.steps.values()].some(({ parent, state }) => parent === draft.command && state === "open");
+  const isWaiting = [...steps.values()].some(({ parent, state }) => parent === draft.command && state === "open");
   if (isWaiting) return row("open", [{ kind: "open", from }]);
   const { turn } = work;
   if (turn.worker === undefined) return row("queued", [{ kind: "queue", from }]);
@@ -226,8 +204,8 @@ function openRow(
 }
 
 /** A wait for a timer, a message or a child. */
-function waitRow(draft: StepDraft, { startedAt }: RowFacts): RawRow {
-  const { kind, requestedAt = startedAt, endedAt, until, state } = draft;
+function waitRow(draft: Step, { startedAt: begin }: RowFacts): RawRow {
+  const { kind, startedAt: requestedAt = begin, endedAt, until, state } = draft;
   const isWork = kind === "child" || kind === "update" || kind === "send";
   const span: RawSpan =
     state === "open"
@@ -237,12 +215,12 @@ function waitRow(draft: StepDraft, { startedAt }: RowFacts): RawRow {
 }
 
 function spreadRow(
-  draft: StepDraft,
+  draft: Step,
   recorded: readonly AttemptRecord[],
   items: readonly OpenItem[],
-  { startedAt }: RowFacts,
+  { startedAt: begin }: RowFacts,
 ): RawRow {
-  const { spread, requestedAt = startedAt, state } = draft;
+  const { items: spread, startedAt: requestedAt = begin, state } = draft;
   const running = items.filter(({ state: one }) => one === "leased").length;
   const first = spread?.firstAt ?? items.find(({ since }) => since !== undefined)?.since;
   const spans: RawSpan[] = [];
@@ -263,16 +241,23 @@ function spreadRow(
 
 const MAX_LOST = 20;
 
-export function rowOf({ draft, spans, state, running }: RawRow, view: View, idempotencyKey?: string): TimelineRow {
-  const { command, kind, name, key, parent, child, step, executions, by, reason, spread } = draft;
+/** How a thrown value is shown; undefined: the caller may not see it. */
+export type ShowError = (thrown: NonNullable<EndedExecution["error"]>) => ThrownError | undefined;
+
+export function rowOf(
+  { draft, spans, state, running }: RawRow,
+  showError: ShowError,
+  idempotencyKey?: string,
+): TimelineRow {
+  const { command, kind, name, key, parent, child, step, executions, by, reason, items } = draft;
   const failed = spans.filter(({ kind: one }) => one === "failed").length;
   return {
     command,
     kind,
-    name,
+    name: key === undefined ? name : promiseNameOf({ promiseId: name, key }),
     ...(key !== undefined && { key }),
     state,
-    spans: spans.map((span) => spanOf(span, view)),
+    spans: spans.map((span) => spanOf(span, showError)),
     ...(parent !== undefined && { parent }),
     ...(child !== undefined && { child }),
     ...(step !== undefined && { step }),
@@ -280,13 +265,17 @@ export function rowOf({ draft, spans, state, running }: RawRow, view: View, idem
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     ...(by !== undefined && { by }),
     ...(reason !== undefined && { reason }),
-    ...(spread !== undefined && {
-      progress: { done: spread.done, total: spread.total, failed: spread.failed, running },
+    ...(items !== undefined && {
+      progress: { done: items.done, total: items.total, failed: items.failed, running },
     }),
   };
 }
 
-function spanOf({ kind, from, to, until, attempt, execution, worker, error }: RawSpan, view: View): TimelineSpan {
+function spanOf(
+  { kind, from, to, until, attempt, execution, worker, error }: RawSpan,
+  showError: ShowError,
+): TimelineSpan {
+  const shown = error === undefined ? undefined : showError(error);
   return {
     kind,
     from: isoOf(from),
@@ -295,6 +284,10 @@ function spanOf({ kind, from, to, until, attempt, execution, worker, error }: Ra
     ...(attempt !== undefined && { attempt }),
     ...(execution !== undefined && { execution }),
     ...(worker !== undefined && { worker }),
-    ...(error !== undefined && view.showsPayloads && { error: thrownErrorOf(error.error, view, error.stack) }),
+    ...(shown !== undefined && { error: shown }),
   };
+}
+
+export function isoOf(at: number): string {
+  return new Date(at).toISOString();
 }

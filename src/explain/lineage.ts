@@ -13,7 +13,7 @@ import {
 } from "../kernel/index.ts";
 
 /** Steps `from` to `upTo` of a run, both included. */
-export interface StepRange {
+export interface LineageRange {
   readonly run: RunNumber;
   readonly id: string;
   readonly from: number;
@@ -23,7 +23,7 @@ export interface StepRange {
 export interface Lineage {
   readonly record: RunRecord;
   /** Oldest first; the last one is the run's own. */
-  readonly ranges: readonly StepRange[];
+  readonly ranges: readonly LineageRange[];
   /** fork.F3 */
   readonly rngSeed: bigint;
   /** The data of the run's first entry. */
@@ -39,7 +39,7 @@ export async function readLineage(store: Store, record: RunRecord): Promise<Line
       `Run ${record.id} is a run of a ${record.kind}; only runs of graphs have checkpoints.`,
     );
   const started = await readStarted(store, record);
-  const ranges: StepRange[] = [];
+  const ranges: LineageRange[] = [];
   let { run, id } = record;
   let upTo = ALL;
   for (let data = started; ;) {
@@ -77,7 +77,7 @@ async function readStarted(store: Store, { run, id }: RunRecord): Promise<RunSta
 export type CheckpointAt = number | { readonly label: string };
 
 export interface FoundCheckpoint {
-  readonly range: StepRange;
+  readonly range: LineageRange;
   readonly row: NewCheckpoint;
 }
 
