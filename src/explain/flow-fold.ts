@@ -36,7 +36,7 @@ export interface VoidRange {
 }
 
 export interface EndedNode {
-  readonly entry: Pick<Entry, "type" | "seq" | "at" | "tookMs" | "startedAt">;
+  readonly entry: Pick<Entry, "type" | "seq" | "at" | "tookMs">;
   /** Undefined: no code of it ran. */
   readonly execution: EndedExecution | undefined;
   readonly data: Partial<EntryData["NodeCompleted"] & EntryData["NodeFailed"]>;
@@ -131,7 +131,7 @@ export class FlowReader {
   }
 
   #endedSteps(name: string, { entry, data, execution }: EndedNode): readonly Step[] {
-    const { at, type, startedAt } = entry;
+    const { at, type } = entry;
     const derived = (node: string, state: Step["state"]): Step => ({
       ...newStep(node, "node", node, at),
       state,
@@ -144,7 +144,6 @@ export class FlowReader {
     if (name === "input") return others;
     const own: Step = {
       ...this.#openStep(name),
-      ...(!this.spreads.has(name) && !this.children.has(name) && { startedAt }),
       executions: [...(this.#history.get(name) ?? []), ...(execution === undefined ? [] : [execution])],
       attempts: this.spreads.get(name)?.attempts ?? attemptOf(data),
       state: type === "NodeSkipped" ? "skipped" : type === "NodeFailed" ? "failed" : "completed",
@@ -178,7 +177,7 @@ export class FlowReader {
   }
 
   #readNode(entry: Entry): void {
-    const { seq, at, type, command, tookMs, startedAt } = entry;
+    const { seq, at, type, command, tookMs } = entry;
     const { node, kind, index } = parseItemName(command);
     const spread = index === undefined ? undefined : this.spreads.get(node);
     if (spread !== undefined && index !== undefined) return readItem(spread, entry, index);
@@ -192,7 +191,7 @@ export class FlowReader {
     }
     const kept = this.#keepsValues ? data : withoutValues(data);
     this.ended.set(node, {
-      entry: { type, seq, at, tookMs, startedAt },
+      entry: { type, seq, at, tookMs },
       data: kept,
       execution: executionOf(entry, data),
     });

@@ -173,7 +173,7 @@ test("graph --run marks completed, skipped, waiting and failed nodes, also nodes
   expect(json!["run"]).toMatchObject({
     id: "wide-1",
     status: "completed",
-    nodes: [{ node: "items", state: "completed" }],
+    nodes: [{ id: "items", state: "completed", progress: { done: 1_980, failed: 20, total: 2_000, running: 0 } }],
   });
   expect((await on("graph", FLOWS, "wide", "--run", "shop-1")).stderr).toContain(
     "is a run of the flow shop, not of wide",

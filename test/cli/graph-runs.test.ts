@@ -262,7 +262,8 @@ describe("graph --run", () => {
 
   test("names the children that nodes started", async () => {
     const [drawn] = jsonLines((await on("graph", GRAPHS, "--run", "waits-1", "--json")).stdout);
-    expect(drawn!["run"].children).toEqual([{ node: "asks", names: ["sub"] }]);
+    const asks = drawn!["run"].nodes.find(({ id }: { id: string }) => id === "asks");
+    expect(asks).toMatchObject({ state: "waiting", children: ["sub"] });
   });
 
   test("adds the goto targets and marks the end", async () => {
@@ -270,14 +271,13 @@ describe("graph --run", () => {
     await own.cli("resolve", "agent-2", "approval", '{"ok":true}');
     await own.finish("agent-2");
     const [drawn] = jsonLines((await own.cli("graph", GRAPHS, "--run", "agent-2", "--json")).stdout);
-    expect(drawn!["run"]).toMatchObject({
-      id: "agent-2",
-      status: "completed",
-      now: [],
-      failed: [],
-      gotos: [{ from: "review", to: "publish", count: 1 }],
-    });
-    expect(drawn!["run"].done).toContainEqual({ node: "publish", count: 1 });
+    const { nodes, edges, ...run } = drawn!["run"];
+    expect(run).toMatchObject({ id: "agent-2", status: "completed", started: true, ended: true, step: 6 });
+    expect(
+      nodes.filter(({ active, state }: { active: number; state: string }) => active > 0 || state === "failed"),
+    ).toEqual([]);
+    expect(nodes).toContainEqual(expect.objectContaining({ id: "publish", state: "completed", runs: 1, step: 6 }));
+    expect(edges.at(-1)).toEqual({ from: "review", to: "publish", kind: "goto", label: "goto", taken: 1, live: false });
     const { arrows } = readMermaid((await own.cli("graph", GRAPHS, "--run", "agent-2")).stdout);
     expect(arrows.filter(({ style }) => style === "-.->")).toEqual([
       { from: "g0n5", to: "g0n6", label: "goto", style: "-.->" },

@@ -49,7 +49,7 @@ describe.skipIf(findBrowser() === undefined)("graphs and flows", () => {
     await slider.press("ArrowRight");
     await page.getByText("viewing step 1 of 4").waitFor();
     expect(await slider.getAttribute("aria-valuetext")).toBe("step 1, triage");
-    expect(await status(page, "think")).toBe("idle");
+    await expect.poll(() => status(page, "think")).toBe("idle");
     await page.getByText("State after step 1").waitFor();
     const diff = page.getByRole("region", { name: "State difference" });
     await diff.getByText('"refund"').waitFor();
