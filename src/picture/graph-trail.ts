@@ -5,6 +5,7 @@
 // graph-trail.T3. A checkpoint names the first arrival of a join only. A join that ran was reached over all its edges; one that waits lists
 //   what arrived.
 
+import { RepriseError } from "../base/index.ts";
 import { attemptOf, eachEntry, readLineage, tallyOf, type NodeTally } from "../explain/index.ts";
 import {
   decodeData,
@@ -101,7 +102,11 @@ export const graphTrails = new KeptFolds<GraphTrail>(async (store, record) => {
 /** graph-trail.T2 */
 async function readOrigins(store: Store, record: RunRecord, trail: GraphTrail): Promise<void> {
   if (record.head === 0) return;
-  const { ranges } = await readLineage(store, record);
+  const { ranges } = await readLineage(store, record).catch((error: unknown) => {
+    // A copy of a fork may lack its origin: then the picture has the steps of the fork.
+    if (error instanceof RepriseError && error.code === "STORE_CORRUPT") return { ranges: [] };
+    throw error;
+  });
   for (const { run, upTo } of ranges.slice(0, -1)) {
     const last = await store.findCheckpoint(run, upTo + 1, false);
     const end = last?.step === upTo + 1 ? last.seq - 1 : 0;

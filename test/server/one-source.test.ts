@@ -51,7 +51,8 @@ afterAll(async () => {
   store[Symbol.dispose]();
 });
 
-const LOOK: Readonly<Record<RunPicture["nodes"][number]["state"], string>> = {
+/** States that a diagram shows in one color. */
+const COLORS: Readonly<Record<RunPicture["nodes"][number]["state"], string>> = {
   ...{ idle: "", completed: "green", failed: "red", pending: "blue", skipped: "gray", cancelled: "gray" },
   ...{ queued: "yellow", running: "yellow", waiting: "yellow", retrying: "yellow" },
 };
@@ -90,12 +91,11 @@ describe.each(RUNS)("%s", (id, file) => {
         to === undefined ? "g0end" : place.get(to),
       ]),
     );
-    // Boxes of one state look alike, and those of another state do not, except where a format shows two states in one color.
-    const looks = new Map(nodes.map((node) => [node.state, LOOK[node.state]]));
-    const colors = Map.groupBy(nodes, (node) => LOOK[node.state]);
-    for (const [look, alike] of colors)
-      expect(new Set(alike.map((node) => markOf(place.get(node.id)!))), `${look} of ${[...looks]}`).toHaveLength(1);
-    expect(new Set([...colors.values()].map(([first]) => markOf(place.get(first!.id)!)))).toHaveLength(colors.size);
+    const colors = Map.groupBy(nodes, (node) => COLORS[node.state]);
+    const marksOf = (alike: typeof nodes): Set<string | undefined> =>
+      new Set(alike.map((node) => markOf(place.get(node.id)!)));
+    for (const [color, alike] of colors) expect(marksOf(alike).size, color).toBe(1);
+    expect(marksOf(nodes).size).toBe(colors.size);
     expect([markOf("g0start") !== undefined, markOf("g0end") !== undefined]).toEqual([started, ended]);
   });
 

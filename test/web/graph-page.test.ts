@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, createEngine, stream, workflow, type Client } from "reprise";
 import { createServer } from "reprise/server";
+import type { RunPicture } from "../../src/contract/index.ts";
 import { crawl, openDesk, support, type Desk } from "./desk.ts";
 
 describe.skipIf(findBrowser() === undefined)("graphs and flows", () => {
@@ -30,6 +31,12 @@ describe.skipIf(findBrowser() === undefined)("graphs and flows", () => {
     expect(await status(page, "think")).toBe("completed");
     expect(await status(page, "reply")).toBe("idle");
     expect(await node(page, "think").textContent()).toContain("×2");
+    const answer = await fetch(new URL("/v1/runs/ticket-1/picture", desk.url));
+    const { nodes } = (await answer.json()) as RunPicture;
+    const drawn = await page
+      .locator("[data-node]")
+      .evaluateAll((all) => all.map((one) => [one.getAttribute("data-node"), one.getAttribute("data-status")]));
+    expect(drawn).toEqual(nodes.map(({ id, state }) => [id, state]));
     await page.getByRole("button", { name: "Table" }).click();
     await page.getByRole("row", { name: /^think completed.*2/ }).waitFor();
     await page.getByRole("button", { name: "Picture" }).click();

@@ -5,16 +5,28 @@
 // layout.L2. All coordinates are finite, and inside `width` × `height`.
 
 import { Graph, layout as place } from "@dagrejs/dagre";
-import type { PictureEdge, PictureNode } from "../../../src/contract/picture.ts";
 import { loopOf, loopRoom, type Box } from "./loop.ts";
+
+interface DrawnNode {
+  readonly id: string;
+  readonly name: string;
+}
+
+interface DrawnEdge {
+  /** Undefined: the start. */
+  readonly from?: string | undefined;
+  /** Undefined: the end. */
+  readonly to?: string | undefined;
+  readonly label?: string | undefined;
+}
 
 /** What a drawing depends on: not the state of a run. */
 export interface Picture {
-  readonly nodes: readonly Pick<PictureNode, "id" | "name">[];
-  readonly edges: readonly Pick<PictureEdge, "from" | "to" | "label">[];
+  readonly nodes: readonly DrawnNode[];
+  readonly edges: readonly DrawnEdge[];
 }
 
-export interface PlacedNode extends Pick<PictureNode, "id" | "name"> {
+export interface PlacedNode extends DrawnNode {
   /** The upper left corner. */
   readonly x: number;
   readonly y: number;
@@ -22,7 +34,7 @@ export interface PlacedNode extends Pick<PictureNode, "id" | "name"> {
   readonly height: number;
 }
 
-export interface PlacedEdge extends Pick<PictureEdge, "from" | "to" | "label"> {
+export interface PlacedEdge extends DrawnEdge {
   readonly id: string;
   /** The `d` of an SVG path, from the border of one node to the border of the other. */
   readonly path: string;
@@ -171,7 +183,7 @@ function trim(graph: Graph, rooms: ReadonlyMap<string, number>, direction: Direc
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-function isLoop({ from, to }: Picture["edges"][number]): boolean {
+function isLoop({ from, to }: DrawnEdge): boolean {
   return from !== undefined && from === to;
 }
 

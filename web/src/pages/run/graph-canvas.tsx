@@ -122,17 +122,17 @@ function EdgeLabel({ edge, taken }: { readonly edge: PlacedEdge; readonly taken:
 }
 
 /** The shape and color of a state. */
-const LOOKS: Readonly<Record<RunPictureNode["state"], { readonly look: string; readonly glyph: string }>> = {
-  completed: { look: "", glyph: "completed" },
-  running: { look: "run", glyph: "running" },
-  retrying: { look: "run", glyph: "waiting" },
-  waiting: { look: "wait", glyph: "waiting" },
-  pending: { look: "wait", glyph: "waiting" },
-  failed: { look: "fail", glyph: "failed" },
-  queued: { look: "idle", glyph: "queued" },
-  skipped: { look: "idle", glyph: "cancelled" },
-  cancelled: { look: "idle", glyph: "cancelled" },
-  idle: { look: "idle", glyph: "queued" },
+const STYLES: Readonly<Record<RunPictureNode["state"], { readonly style: string; readonly glyph: string }>> = {
+  completed: { style: "", glyph: "completed" },
+  running: { style: "run", glyph: "running" },
+  retrying: { style: "run", glyph: "waiting" },
+  waiting: { style: "wait", glyph: "waiting" },
+  pending: { style: "wait", glyph: "waiting" },
+  failed: { style: "fail", glyph: "failed" },
+  queued: { style: "idle", glyph: "queued" },
+  skipped: { style: "idle", glyph: "cancelled" },
+  cancelled: { style: "idle", glyph: "cancelled" },
+  idle: { style: "idle", glyph: "queued" },
 };
 
 interface NodeProps {
@@ -144,11 +144,11 @@ interface NodeProps {
 
 function Node({ node, state, isCurrent }: NodeProps): JSX.Element {
   const { x, y, width } = node;
-  const { look, glyph } = LOOKS[state.state];
+  const { style, glyph } = STYLES[state.state];
   const room = Math.floor((width - 44) / 7.2);
   const notes = [nodeText(state), ...state.notes].join(", ");
   return (
-    <g class={`nd ${look} ${isCurrent ? "sel" : ""}`} data-node={node.id} data-status={state.state}>
+    <g class={`nd ${style} ${isCurrent ? "sel" : ""}`} data-node={node.id} data-status={state.state}>
       <title>{`${node.name}: ${notes}`}</title>
       {isCurrent && <rect class="ring" x={x - 4} y={y - 4} width={width + 8} height={NODE_HEIGHT + 8} rx="11" />}
       <rect class="box" x={x} y={y} width={width} height={NODE_HEIGHT} rx="8" />

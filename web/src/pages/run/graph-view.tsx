@@ -51,7 +51,7 @@ export default function GraphView({ run }: RunViewProps): JSX.Element {
     every: 300,
   });
   // The last picture stays until that of another step is there.
-  const shownBefore = useRef<RunPicture>();
+  const shownBefore = useRef<RunPicture | undefined>(undefined);
   const picture = drawn.data ?? (drawn.problem === undefined ? shownBefore.current : undefined);
   shownBefore.current = picture;
   const running = [...new Set(checkpoints.at(-1)?.next)];
