@@ -151,19 +151,16 @@ export class StepFold {
     return this.retries.length > this.#given.length;
   }
 
-  /** All that happened, also before a retry. */
-  get history(): readonly Step[] {
-    if (this.#void === undefined) return [...this.steps.values()];
-    const before = this.#void.steps;
-    const known = [...this.steps.values()].map((step) => {
-      const executions = before.get(step.command)?.executions ?? [];
-      return executions.length === 0 ? step : { ...step, executions: [...executions, ...step.executions] };
-    });
-    const abandoned = [...before.values()].filter(({ command }) => !this.steps.has(command));
-    return [
-      ...known,
-      ...abandoned.map((step) => (step.state === "open" ? { ...step, state: "cancelled" as const } : step)),
-    ];
+  /** All that happened, also before a retry, by command. */
+  get history(): ReadonlyMap<string, Step> {
+    if (this.#void === undefined) return this.steps;
+    const all = new Map(this.steps);
+    for (const [command, before] of this.#void.steps) {
+      const step = this.steps.get(command);
+      if (step !== undefined) all.set(command, { ...step, executions: [...before.executions, ...step.executions] });
+      else all.set(command, before.state === "open" ? { ...before, state: "cancelled" } : before);
+    }
+    return all;
   }
 
   read(entry: Entry): void {

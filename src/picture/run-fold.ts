@@ -28,8 +28,8 @@ export class RunFold implements Fold {
 
   /** By command or node, also those before a retry. */
   get steps(): ReadonlyMap<string, Step> {
-    const all = this.flow?.steps ?? this.#steps?.history ?? [];
-    return new Map(all.map((step) => [step.command, step]));
+    if (this.#steps !== undefined) return this.#steps.history;
+    return new Map((this.flow?.steps ?? []).map((step) => [step.command, step]));
   }
 
   get signs(): readonly HolderSign[] {

@@ -98,6 +98,7 @@ function away(name: string): string {
 /** Ages and times left depend on when the command ran; `--store` is not part of the answer. */
 const timeless = (text: string): string =>
   text
+    .replaceAll(/(?<="now":")[^"]+/g, "T")
     .replaceAll(/(?:\d+ (?:d|h|m) )*[\d.]+ (?:ms|s|m|h|d)\b/g, "T")
     .replaceAll(` --store ${store}`, "")
     .replaceAll(/(?<=T(?: ago)?) +/g, " ");
