@@ -1,3 +1,4 @@
+// npm run bench -- peers [--json] [--repeat n] [--only workloads,peers] [--scale 0.01]
 // npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>,…] [--only curve] [--workers n] [--apart] [--federated noted|sequenced] [--wait 3ms] [--variant v] [--scale 0.01]
 //
 // Every measurement has its own process, so that memory and compiled code of one do not affect the next.
@@ -9,6 +10,7 @@ import { parseArgs, promisify } from "node:util";
 import { agentWorkload } from "./agent.ts";
 import { backlogWorkload } from "./backlog.ts";
 import { isFederated } from "./federated.ts";
+import { capacityWorkload } from "./capacity.ts";
 import { fanoutWorkload } from "./fanout.ts";
 import { fedWorkload } from "./fed.ts";
 import { flowWorkload } from "./flow.ts";
@@ -22,6 +24,7 @@ import { liveWorkload } from "./live.ts";
 import { measure, type BenchResult } from "./measure.ts";
 import { isDatabase } from "./open-database.ts";
 import { memoWorkload } from "./memo.ts";
+import { comparePeers, peersTableOf, type PeerLine } from "./peers.ts";
 import { payloadWorkload } from "./payload.ts";
 import { receiptsWorkload } from "./receipts.ts";
 import { runsWorkload } from "./runs.ts";
@@ -52,9 +55,10 @@ const WORKLOADS: readonly Workload[] = [
   httpWorkload,
   agentWorkload,
   growthWorkload,
+  capacityWorkload,
 ];
 /** `all` does not include these: they take many minutes. */
-const ON_REQUEST: readonly Workload[] = [growthWorkload];
+const ON_REQUEST: readonly Workload[] = [growthWorkload, capacityWorkload];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -87,8 +91,17 @@ if (!stores.every(isDatabase))
   fail(`--store: expected sqlite, postgres, mysql or the address of an empty database, or several of these.`);
 if (values.wait !== undefined && !/^\d+(?:ms)?$/.test(values.wait))
   fail(`--wait: expected e.g. 3ms, got ${values.wait}.`);
+if (name === "peers") {
+  const lines: PeerLine[] = [];
+  for await (const line of comparePeers({ only: values.only, scale, rounds: repeat })) {
+    if (values.json) console.log(JSON.stringify(line));
+    lines.push(line);
+  }
+  if (!values.json) console.log(peersTableOf(lines));
+  process.exit(0);
+}
 if (name !== "all" && !WORKLOADS.some((workload) => workload.name === name))
-  fail(`Expected all or one of ${WORKLOADS.map((workload) => workload.name).join(", ")}; got ${name}.`);
+  fail(`Expected all, peers or one of ${WORKLOADS.map((workload) => workload.name).join(", ")}; got ${name}.`);
 
 const chosen = WORKLOADS.filter((each) => (name === "all" ? !ON_REQUEST.includes(each) : each.name === name));
 const planned = chosen.flatMap((workload) =>

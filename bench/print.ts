@@ -18,16 +18,27 @@ const COLUMNS = [
   "cpuUsPerStep",
 ];
 const IN_COLUMNS = new Set([...COLUMNS, "runs", "steps", "elapsedMs"]);
+/** Columns with names, not numbers. */
+const NAMES = 3;
 
 export function tableOf(lines: readonly BenchResult[]): string {
-  // Not every workload has every figure.
-  const columns = COLUMNS.filter((name) => lines.some((line) => (line[name] ?? null) !== null));
-  const rows = [[...columns, "also"], ...lines.map((line) => [...columns.map((name) => cell(line[name])), also(line)])];
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const rows = lines.map((line) => ({ ...line, also: also(line) }));
+  return alignedTableOf([...COLUMNS, "also"], rows, NAMES);
+}
+
+/** Columns that no line has are left out: not every workload has every figure. The first `names` columns are aligned to the left. */
+export function alignedTableOf(
+  allColumns: readonly string[],
+  lines: readonly Readonly<Record<string, unknown>>[],
+  names: number,
+): string {
+  const columns = allColumns.filter((name) => lines.some((line) => (line[name] ?? "") !== ""));
+  const rows = [columns, ...lines.map((line) => columns.map((name) => cell(line[name])))];
+  const widths = columns.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const isText = (column: number): boolean => typeof lines[0]?.[columns[column]!] === "string" || column < names;
   const pad = (text: string, column: number): string => {
-    // Names are left-aligned, numbers right-aligned; the last column is not padded.
-    if (column === columns.length) return text;
-    return column < 3 ? text.padEnd(widths[column]!) : text.padStart(widths[column]!);
+    if (column === columns.length - 1 && isText(column)) return text;
+    return isText(column) ? text.padEnd(widths[column]!) : text.padStart(widths[column]!);
   };
   return rows.map((row) => row.map(pad).join("  ").trimEnd()).join("\n");
 }

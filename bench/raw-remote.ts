@@ -13,7 +13,7 @@ import { postgresSpeaker } from "./raw-postgres.ts";
 import type { Server } from "./server.ts";
 import type { Action, Row, RawDriver } from "./raw-driver.ts";
 
-export function remoteDatabase(kind: "postgres" | "mysql", server: Server): BenchDatabase {
+export function remoteDatabase(kind: "postgres" | "mysql", server: Omit<Server, "pid">): BenchDatabase {
   const folder = mkdtempSync(join(tmpdir(), "reprise-bench-"));
   const speaking = async <T>(work: (speaker: RawDriver) => Promise<T>): Promise<T> => {
     const speaker = await (kind === "postgres" ? postgresSpeaker(server.url) : mysqlSpeaker(server.url));

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 
 export interface Server {
   readonly url: string;
+  readonly pid: number;
   usage(): { readonly cpuMs: number; readonly peakRssMb: number };
 }
 
@@ -25,14 +26,14 @@ export async function startServer(kind: "postgres" | "mysql"): Promise<Server> {
   // An open pipe would keep this process alive.
   starter.unref();
   for (const stream of [starter.stdin, starter.stdout]) (stream as unknown as { unref(): void }).unref();
-  return { url, usage: () => usageOfTree(pid) };
+  return { url, pid, usage: () => usageOfTree(pid) };
 }
 
 /** Kernel ticks per second; the same on every Linux that Node supports. */
 const TICKS = 100;
 
 /** The usage of a process and its children, from /proc; zero where it does not exist. */
-function usageOfTree(root: number): { readonly cpuMs: number; readonly peakRssMb: number } {
+export function usageOfTree(root: number): { readonly cpuMs: number; readonly peakRssMb: number } {
   const stats = new Map<number, { parent: number; cpuMs: number; rssMb: number }>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;

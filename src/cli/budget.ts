@@ -107,8 +107,11 @@ export function budgetLines(budget: Budget, now: number): readonly string[] {
       const waited = formatMs(Math.max(0, now - since.getTime()));
       return `  ${paint("yellow", "waiting")} ${plain(command)}${of} would reserve ${costText(reserve)}, for ${waited}`;
     }),
-    ...(waiting.length === 0
-      ? []
-      : [`  ${paint("dim", "next:")} ${withStoreOption(`reprise raise ${shellWord(owner)} --usd <amount>`)}`]),
+    ...(waiting.length === 0 ? [] : [`  ${paint("dim", "next:")} ${withStoreOption(raiseCommand(owner, cap))}`]),
   ];
+}
+
+/** Names a dimension that the budget caps: others cannot be raised. */
+export function raiseCommand(id: string, cap: Cost): string {
+  return `reprise raise ${shellWord(id)} --${Object.keys(cap)[0] ?? "usd"} <amount>`;
 }

@@ -2,6 +2,8 @@
 
 import { formatMs } from "../base/index.ts";
 import { listPromises, type OpenPromiseInfo } from "../engine/index.ts";
+import type { Cost } from "../kernel/index.ts";
+import { raiseCommand } from "./budget.ts";
 import { EXIT } from "./exit-codes.ts";
 import { shellWord, withStoreOption } from "./next-command.ts";
 import { paint, print, printJson, remark } from "./output.ts";
@@ -68,8 +70,8 @@ function limitText(ms: number): string {
     : `timed out ${formatMs(-ms)} ago; a worker has not processed that yet`;
 }
 
-function resolveCommand({ runId, kind, name, key }: OpenPromiseInfo): string {
-  if (kind === "budget") return `reprise raise ${shellWord(runId)} --usd <amount>`;
+function resolveCommand({ runId, kind, name, key, show }: OpenPromiseInfo): string {
+  if (kind === "budget") return raiseCommand(runId, (show as { readonly cap?: Cost } | undefined)?.cap ?? {});
   const withKey = key === undefined ? "" : ` --key ${shellWord(key)}`;
   return `reprise resolve ${shellWord(runId)} ${shellWord(name)} '<value as JSON>'${withKey}`;
 }

@@ -1,6 +1,6 @@
 // The public surface of clients and engines. Types only; runs are in run-api.ts, schedules in schedule-api.ts.
 
-import type { Duration, PayloadCodec } from "../base/index.ts";
+import type { Duration, PayloadCodec, Size } from "../base/index.ts";
 import type {
   AnyTask,
   Args,
@@ -351,6 +351,18 @@ export interface WorkerSettings {
   labels?: readonly string[] | "any";
   /** Lease duration: how long before another worker takes over the work of a dead one; default 10 seconds. */
   lease?: Duration;
+  /**
+   * About how much memory the runs that the worker keeps between their steps may take; default 256 MiB. A run that does not fit is replayed
+   * from its journal when it continues. Work in progress is not limited: its runs stay in memory.
+   *
+   * @example
+   * ```ts
+   * import { createEngine, workflow } from "reprise";
+   * const hello = workflow("hello", async (ctx, name: string) => ctx.run("greet", () => `Hello, ${name}`));
+   * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [hello], worker: { memory: "256 MiB" } });
+   * ```
+   */
+  memory?: Size;
 }
 
 /** Options of `createClient`. */

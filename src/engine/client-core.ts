@@ -21,8 +21,10 @@ import {
   type Logger,
   type Queue,
   type Redaction,
+  type RunEnd,
   type RunNumber,
   type RunRecord,
+  type RunStatus,
   type Store,
 } from "../kernel/index.ts";
 import { executionHostOf, versionOf, type NewRunHost } from "../process/index.ts";
@@ -73,6 +75,7 @@ import { getPort } from "./run-messages.ts";
 import { readStreamPages } from "./run-stream.ts";
 import { RunWatchers } from "./run-watchers.ts";
 import { findSchedule, listSchedules, putSchedule, StoredSchedule, type SchedulesHost } from "./schedule-handle.ts";
+import { StartAdmission } from "./start-admission.ts";
 import { startRun } from "./start-run.ts";
 import type { WorkerEvents, WorkerPort } from "./worker-port.ts";
 
@@ -91,6 +94,8 @@ export interface ClientParts extends NewRunHost {
 /** Runs that are read at once when every waiter may be affected by a change, and the pause between two such batches. */
 const READ_BATCH = 200;
 const READ_PAUSE_MS = 20;
+/** Waiters of a run with such a status have nothing to read. */
+const LIVE: ReadonlySet<RunStatus> = new Set(["queued", "running", "waiting"]);
 const CLOSE_MS = 10_000;
 
 export class ClientCore implements Client {
@@ -145,6 +150,7 @@ export class ClientCore implements Client {
       worker: this.#port,
       waiters: this.#waiters,
       watchers: this.#watchers,
+      starts: new StartAdmission(),
       redaction,
       runtime: parts.runtime,
       registry,
@@ -245,20 +251,34 @@ export class ClientCore implements Client {
   }
 
   #readNextBatch(): void {
-    this.#readWaited(this.#unread.slice(0, READ_BATCH));
+    void this.#readUnlessLive(this.#unread.slice(0, READ_BATCH));
     this.#unread = this.#unread.slice(READ_BATCH);
     if (this.#unread.length > 0) this.#parts.timers.set(READ_PAUSE_MS, () => this.#readNextBatch(), { ref: false });
     else if (this.#readsAgain && this.#closing === undefined) this.#readAllWaited();
   }
 
+  /** Most of these runs have not changed: one query of their rows finds those to read. */
+  async #readUnlessLive(ids: readonly string[]): Promise<void> {
+    const numbers = ids.map((id) => this.#waiters.numberOf(id)).filter((run) => run !== undefined);
+    const read = numbers.length === 0 ? [] : this.#parts.store.readProgress(numbers);
+    const live = new Set<string>();
+    try {
+      for (const { id, status } of await read) if (LIVE.has(status)) live.add(id);
+    } catch (error) {
+      if (this.#closing === undefined) this.#parts.logger.error(String(error));
+      return;
+    }
+    this.#readWaited(ids.filter((id) => !live.has(id)));
+  }
+
   #readWaited(ids: readonly string[]): void {
     for (const id of ids) {
       if (!this.#waiters.has(id)) continue;
+      const known = this.#waiters.numberOf(id);
       const noteRun = this.#waiters.beginRead(id);
-      this.#parts.store
-        .findRun(id)
-        .then((record) => {
-          if (record !== undefined) return settleIfEnded(this.#handleHost, record, noteRun);
+      this.#readEnd(id, known)
+        .then((end) => {
+          if (end !== undefined) return settleIfEnded(this.#handleHost, end.record, noteRun, end.last);
           this.#waiters.settleIfLost(id, undefined);
           return undefined;
         })
@@ -267,6 +287,15 @@ export class ClientCore implements Client {
           if (this.#closing === undefined) this.#parts.logger.error(String(error), { run: id });
         });
     }
+  }
+
+  /** By its number the run and its end are read together. Its id may have another run, or a newer generation. */
+  async #readEnd(id: string, known: RunNumber | undefined): Promise<RunEnd | undefined> {
+    const { store } = this.#parts;
+    const end = known === undefined ? undefined : await store.readEnd(known);
+    if (end !== undefined && end.record.id === id && end.record.status !== "continued") return end;
+    const record = await store.findRun(id);
+    return record && { record, last: undefined };
   }
 
   // ── runs ──

@@ -10,6 +10,7 @@ import {
   checkClientOptions,
   checkConcurrency,
   checkLease,
+  checkMemory,
   checkMemos,
   checkObject,
   checkOutbox,
@@ -27,7 +28,7 @@ function checkWorker(worker: unknown = {}): WorkerSettings {
       "createEngine: worker: false is not supported. To start runs without executing them, use createClient({ store, definitions }).",
     );
   checkObject(worker, "worker: expected an object of settings");
-  checkOptionNames(worker as object, ["concurrency", "labels", "lease", "queues"], "worker");
+  checkOptionNames(worker as object, ["concurrency", "labels", "lease", "memory", "queues"], "worker");
   return worker as WorkerSettings;
 }
 
@@ -69,6 +70,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     works: true,
     concurrency: checkConcurrency(settings.concurrency ?? DEFAULT_CONCURRENCY),
     leaseMs: checkLease(settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease")),
+    memory: checkMemory(settings.memory),
     queues: queueNames(parts.registry, settings.queues),
     labels: Labels.of(settings.labels),
     heartbeats: true,

@@ -10,6 +10,8 @@ import {
   requireRealTime,
   systemRandom,
   systemTimers,
+  toBytes,
+  type Size,
 } from "../base/index.ts";
 import {
   checkRedact,
@@ -31,6 +33,7 @@ import { checkLogger } from "./logger.ts";
 export const DEFAULT_CONCURRENCY = 256;
 /** worker-lease.L2 */
 export const DEFAULT_LEASE_MS = 10_000;
+const MIN_MEMORY = 1024 * 1024;
 
 const CLIENT_OPTIONS = [
   "code",
@@ -132,6 +135,17 @@ export function checkConcurrency(concurrency: number): number {
 export function checkLease(leaseMs: number): number {
   if (leaseMs >= 100) return leaseMs;
   throw new RepriseError("BAD_OPTIONS", `Expected a lease of at least 100 ms, got ${leaseMs} ms.`);
+}
+
+/** Undefined: the default of the worker. */
+export function checkMemory(memory: Size | undefined): number | undefined {
+  if (memory === undefined) return undefined;
+  const bytes = toBytes(memory, "worker.memory");
+  if (bytes >= MIN_MEMORY) return bytes;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `worker.memory: expected 1 MiB or more for the runs that the worker keeps in memory, got ${bytes} bytes. Give more, or leave the option out.`,
+  );
 }
 
 export function checkDurability(durability: unknown): "full" | "relaxed" {

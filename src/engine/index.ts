@@ -46,6 +46,7 @@ export { createClient } from "./create-client.ts";
 export { createEngine, loadEngineCore } from "./create-engine.ts";
 export {
   checkDurability,
+  checkMemory,
   checkOutbox,
   checkTelemetry,
   DEFAULT_CONCURRENCY,

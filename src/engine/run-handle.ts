@@ -70,6 +70,7 @@ import { updateRun } from "./run-updates.ts";
 import type { SeenRun } from "./run-subscriptions.ts";
 import { lostRunError, type RunEnding, type ResultWaiters } from "./result-waiters.ts";
 import type { RunWatchers } from "./run-watchers.ts";
+import type { StartAdmission } from "./start-admission.ts";
 
 /** What a handle needs from its client or engine. */
 export interface RunHandleHost {
@@ -78,6 +79,7 @@ export interface RunHandleHost {
   readonly worker: WorkerPort;
   readonly waiters: ResultWaiters;
   readonly watchers: RunWatchers;
+  readonly starts: StartAdmission;
   readonly redaction: Redaction;
   readonly runtime: string;
   readonly limits: PayloadLimits | undefined;
@@ -425,11 +427,15 @@ function checkGeneration(generation: unknown): number | undefined {
   );
 }
 
-/** Settles the waiters of a run that has ended or was stopped; otherwise notes the number of the run they wait for. */
+/**
+ * Settles the waiters of a run that has ended or was stopped; otherwise notes the number of the run they wait for. `read`: the last
+ * entry, if it was read with the record.
+ */
 export async function settleIfEnded(
   host: RunHandleHost,
   record: RunRecord,
   noteRun: (run: RunNumber) => void,
+  read?: Entry,
 ): Promise<void> {
   const { store, waiters } = host;
   if (waiters.settleIfLost(record.id, record)) return;
@@ -438,7 +444,7 @@ export async function settleIfEnded(
   if (stopOf(record) !== undefined) return waiters.settle(record.id, { record, last: undefined });
   if (!hasEnded(record.status)) return noteRun(record.run);
   if (record.status === "continued") return;
-  const [last] = await store.readJournal(record.run, record.head - 1, 1);
+  const last = read ?? (await store.readJournal(record.run, record.head - 1, 1))[0];
   // Without its end entry the row is out of date: the database went back, or the run was retried. Read it again.
   if (record.head > 0 && !(last !== undefined && END_ENTRIES.includes(last.type))) {
     const now = await store.findRun(record.id);

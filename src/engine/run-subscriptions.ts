@@ -47,6 +47,11 @@ export class RunSubscriptions<S> {
     };
   }
 
+  /** The number of the run with this id, if a read has found it. */
+  numberOf(id: string): RunNumber | undefined {
+    return this.#byId.get(id)?.run;
+  }
+
   /**
    * A read of the run with this id begins. Until its number is known, every change may be about this run. Returns a
    * function that notes the number; it has no effect once a later read has begun.

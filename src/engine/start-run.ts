@@ -36,42 +36,50 @@ export async function startRun(
   const input = entryData.encodeNamed(`The input of ${body.kind} ${body.name}`, parsed, limits);
   const slot = queueSlotOf(body.slotOptions, parsed, `${body.kind} ${body.name}`);
   const messages = await signalsOf(body, options.signals, limits);
-  const isDelayed = slot !== undefined || beginning.delayMs !== undefined;
-  const claim = isDelayed ? undefined : worker.claimEagerly(body);
-  const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, "start");
+  const deadlineMs = options.deadline === undefined ? body.deadlineMs : checkDeadline(options.deadline, "start");
   const budget = options.budget === undefined ? undefined : checkBudget(options.budget, "start");
   const { singleton } = beginning;
   const trace = options.trace && traceContextOf(options.trace.parent, options.trace.state);
-  const span = startSpan(host, body, id, { parent: trace });
-  const run = newRun(body, {
-    id,
-    input,
-    tags,
-    priority,
-    slot,
-    singleton,
-    runtime,
-    payloadLimit: limits?.maxBytes,
-    salt: newSalt?.(),
-    deadlineMs,
-    budget,
-    trace,
-    span,
-  });
-  const outcome = await worker.submit({
-    write: "start",
-    run,
-    ...(claim && { claim }),
-    ...(messages.length > 0 && { messages }),
-    ...beginning,
-  });
+  const admitted = host.starts.enter();
+  if (admitted !== undefined) await admitted;
+  let claim: ReturnType<typeof worker.claimEagerly>;
+  let outcome: StartOutcome;
+  try {
+    const isDelayed = slot !== undefined || beginning.delayMs !== undefined;
+    claim = isDelayed ? undefined : worker.claimEagerly(body);
+    const span = startSpan(host, body, id, { parent: trace });
+    const run = newRun(body, {
+      id,
+      input,
+      tags,
+      priority,
+      slot,
+      singleton,
+      runtime,
+      payloadLimit: limits?.maxBytes,
+      salt: newSalt?.(),
+      deadlineMs,
+      budget,
+      trace,
+      span,
+    });
+    outcome = await worker.submit({
+      write: "start",
+      run,
+      ...(claim && { claim }),
+      ...(messages.length > 0 && { messages }),
+      ...beginning,
+    });
+  } finally {
+    host.starts.leave();
+  }
   const { record } = outcome;
   if (outcome.status === "started" && claim !== undefined) worker.adopt(record, outcome.first, claim.token);
   else worker.wake();
   if (outcome.status === "exists" || outcome.status === "other_definition")
     checkSameStart(outcome, body.name, input, redaction);
   if (outcome.status !== "started") await sendAll({ host, body, id: record.id }, messages);
-  if (run.deadlineMs !== undefined) worker.dueAt(record.createdAt + run.deadlineMs);
+  if (deadlineMs !== undefined) worker.dueAt(record.createdAt + deadlineMs);
   return record;
 }
 

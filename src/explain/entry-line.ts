@@ -259,6 +259,8 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
       return line("quiet", "budget raised", `${costText(entry.data.add ?? {})}${answeredBy(entry.data)}`);
     case "BudgetDeclined":
       return line("bad", "budget declined", answeredBy(entry.data).trimStart());
+    case "BudgetFreed":
+      return line("quiet", "budget has room", "other calls cost less than they reserved");
     case "RunRetried": {
       const { step, from } = entry.data;
       for (const [name, start] of opened) opened.set(name, { ...start, queuedAt: entry.at });

@@ -38,14 +38,16 @@ export function stopAtUnknownResult(
   items: readonly StepItem[],
   results: readonly NodeResult[],
 ): Promise<never> | undefined {
-  for (const [index, { change, goto: targets }] of results.entries()) {
-    const by = `node ${items[index]?.node}`;
+  for (let index = 0; index < results.length; index++) {
+    const { change, goto: targets } = results[index]!;
+    const node = items[index]?.node;
     for (const name in change)
       if (!Object.hasOwn(body.channels, name))
-        return stop(execution, body, step, { what: "channel", name, by: `${by} changed` });
-    for (const name of targets ?? [])
+        return stop(execution, body, step, { what: "channel", name, by: `node ${node} changed` });
+    if (targets === undefined) continue;
+    for (const name of targets)
       if (typeof name === "string" && !body.nodes.has(name))
-        return stop(execution, body, step, { what: "node", name, by: `${by} goes to` });
+        return stop(execution, body, step, { what: "node", name, by: `node ${node} goes to` });
   }
   return undefined;
 }

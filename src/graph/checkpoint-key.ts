@@ -45,12 +45,14 @@ function smallDigest(
   // UTF-8 uses at most three bytes per UTF-16 unit.
   if (length * 3 > scratch.length) return undefined;
   let at = scratch.write(runId);
-  at = scratch.writeBigInt64BE(BigInt(step), at);
+  // A step is a whole number below 2^53, so the high half is small.
+  at = scratch.writeUInt32BE(Math.floor(step / 2 ** 32), at);
+  at = scratch.writeUInt32BE(step >>> 0, at);
   for (const { node, orderKey } of frontier) {
     at += scratch.write(node, at);
     at += scratch.write(orderKey, at, "hex");
   }
-  for (const part of parts) at += scratch.write(part, at);
+  at += scratch.write(parts.join(""), at);
   return hash("sha256", scratch.subarray(0, at));
 }
 

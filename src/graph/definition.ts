@@ -225,7 +225,8 @@ export interface GraphOptions<C, Output, M> {
 export interface GraphNode {
   readonly name: string;
   readonly run: (ctx: NodeContext, state: unknown, item: unknown) => unknown;
-  readonly policy: Policy;
+  /** With the graph's default timeout. */
+  readonly policy: Policy & { readonly timeout: Duration };
   readonly effects: NodeEffects;
   readonly idempotencyKey: ((state: unknown, item: unknown) => string) | undefined;
 }
@@ -250,7 +251,6 @@ export interface GraphBody {
   readonly maxSteps: number;
   readonly maxConcurrentNodes: number;
   readonly queueDepth: number;
-  readonly defaultNodeTimeoutMs: number;
   readonly backpressureTimeoutMs: number | undefined;
   readonly deadlineMs: number | undefined;
   readonly retention: RetentionMs | undefined;
@@ -290,10 +290,12 @@ export function isGraph(value: unknown): boolean {
 interface GraphDraft {
   readonly name: string;
   readonly options: GraphOptions<Channels, unknown, Ports>;
-  readonly nodes: ReadonlyMap<string, GraphNode>;
+  readonly nodes: ReadonlyMap<string, DraftNode>;
   readonly edges: ReadonlyMap<string, readonly GraphEdge[]>;
   readonly joins: ReadonlyMap<string, readonly string[]>;
 }
+
+type DraftNode = Omit<GraphNode, "policy"> & { readonly policy: Policy };
 
 /**
  * Defines a graph: nodes over shared state, run step by step, with a checkpoint after every step.
@@ -349,6 +351,7 @@ function builder(draft: GraphDraft): object {
 function bodyOf({ name, options, nodes, edges, joins }: GraphDraft): GraphBody {
   const ms = (duration: Duration | undefined, what: string): number | undefined =>
     duration === undefined ? undefined : toMs(duration, `Graph ${name}: ${what}`);
+  const timeout = ms(options.defaultNodeTimeout, "defaultNodeTimeout") ?? NODE_TIMEOUT_MS;
   return {
     name,
     version: options.version ?? 1,
@@ -358,7 +361,6 @@ function bodyOf({ name, options, nodes, edges, joins }: GraphDraft): GraphBody {
     maxSteps: options.maxSteps ?? MAX_STEPS,
     maxConcurrentNodes: options.maxConcurrentNodes ?? MAX_CONCURRENT_NODES,
     queueDepth: options.queueDepth ?? QUEUE_DEPTH,
-    defaultNodeTimeoutMs: ms(options.defaultNodeTimeout, "defaultNodeTimeout") ?? NODE_TIMEOUT_MS,
     backpressureTimeoutMs: ms(options.backpressureTimeout, "backpressureTimeout"),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Graph ${name}`),
     retention: options.retention === undefined ? undefined : checkRetention(options.retention, `Graph ${name}`),
@@ -366,7 +368,7 @@ function bodyOf({ name, options, nodes, edges, joins }: GraphDraft): GraphBody {
     slotOptions: checkQueueSlot(options, `Graph ${name}`),
     label: labelOption(options, `Graph ${name}`),
     fold: options.fold ?? "written",
-    nodes,
+    nodes: new Map([...nodes].map(([id, node]) => [id, { ...node, policy: { timeout, ...node.policy } }])),
     edges: new Map([...edges].map(([from, written]) => [from, withoutOverriddenJoins(written)])),
     joins,
     itemNodes: new Set([...edges.values()].flat().flatMap((edge) => (edge.edge === "spread" ? [edge.target] : []))),
@@ -388,7 +390,7 @@ function withNode(draft: GraphDraft, name: string, rest: readonly unknown[]): Gr
   const run = rest.at(-1);
   checkFunction(run, what);
   const options = checkNodeOptions(rest.length === 1 ? {} : rest[0], what);
-  const node: GraphNode = { name, run: run as GraphNode["run"], ...options };
+  const node: DraftNode = { name, run: run as GraphNode["run"], ...options };
   return { ...draft, nodes: new Map([...draft.nodes, [name, node]]) };
 }
 

@@ -18,11 +18,12 @@ import type { GraphBody } from "./definition.ts";
 import { messageOf } from "./fold-errors.ts";
 import { checkpointKeyOf } from "./checkpoint-key.ts";
 import { storedItem, type StepItem } from "./step-item.ts";
+import { stepText, type StepParts } from "./step-text.ts";
 import { startNode, type NodeResult } from "./node-run.ts";
 import { compareItems, ROOT_PATH } from "./order-key.ts";
 import { positionAfter } from "./restore.ts";
 import { route, type WaitingJoin } from "./route.ts";
-import { Scheduler, type ItemResult } from "./scheduler.ts";
+import { Scheduler, type ItemResult, type StartNode } from "./scheduler.ts";
 import { GraphState, type StateChange } from "./state.ts";
 
 /** The position of a run between two steps. */
@@ -38,22 +39,29 @@ export interface Position {
   readonly at?: EpochMs;
 }
 
-/** Starts an item; a replay has its own. */
-export type StartNode = typeof startNode;
-
 export async function runGraph(
   execution: Execution,
   body: GraphBody,
   from: Position,
   startItem: StartNode = startNode,
 ): Promise<unknown> {
-  const scheduler = new Scheduler(execution, body);
+  const scheduler = new Scheduler(execution, body, {
+    start: startItem,
+    stop: (others, failed) => execution.nodes?.stop(others, stoppedBecause(failed)),
+  });
   let position = from;
   if (from.at !== undefined) execution.steppedAt = from.at;
   try {
     while (position.items.length > 0) {
       if (position.step >= body.maxSteps) throw tooManySteps(body, position);
-      position = await runStep(execution, body, scheduler, position, startItem);
+      const { items, state, waiting } = position;
+      const step = position.step + 1;
+      const isGone = stopAtMissingNode(execution, body, step, items, waiting);
+      if (isGone !== undefined) await isGone;
+      const results = await scheduler.run(step, items, state);
+      const next = endStep(execution, body, position, results);
+      // A promise of a step that the changed code cannot end; it never settles.
+      position = next instanceof Promise ? await next : next;
       scheduler.completed();
     }
   } finally {
@@ -98,58 +106,58 @@ export function beginGraph(execution: Execution, body: GraphBody, input: unknown
   });
 }
 
-async function runStep(
+/** interpreter.I2 */
+function endStep(
   execution: Execution,
   body: GraphBody,
-  scheduler: Scheduler,
   position: Position,
-  startItem: StartNode,
-): Promise<Position> {
+  results: readonly ItemResult[],
+): Position | Promise<never> {
   const step = position.step + 1;
   const { items, state } = position;
-  const isGone = stopAtMissingNode(execution, body, step, items, position.waiting);
-  if (isGone !== undefined) return isGone;
-  const results = await scheduler.run(step, items, {
-    start: (item, index, freedAt) => startItem(execution, body, step, index, item, state, freedAt),
-    stop: (others, failed) => execution.nodes?.stop(others, stoppedBecause(failed)),
-  });
   invariant(results.length === items.length, "A step has one result per item.");
-  const order = items.map((_, index) => index);
-  if (body.fold === "order-key") order.sort((a, b) => compareItems(items[a]!, items[b]!));
-  throwFirst(order.map((index) => results[index]));
+  const order = foldOrder(body, items);
+  throwFirst(inOrder(results, order));
   const done = results.map((result) => (result as PromiseFulfilledResult<NodeResult>).value);
   const isUnknown = stopAtUnknownResult(execution, body, step, items, done);
   if (isUnknown !== undefined) return isUnknown;
   const folded = state.fold(
     body.name,
     body.channels,
-    order.map((index) => done[index]!.change),
-    (index) => items[order[index]!]!.node,
+    inOrder(done, order).map(({ change }) => change),
+    (index) => items[order === undefined ? index : order[index]!]!.node,
   );
   const parents = items.map(({ node, path }, index) => ({ node, path, goto: done[index]!.goto }));
-  const routed = route(
-    body,
-    folded.state.values,
-    order.map((index) => parents[index]!),
-    position.waiting,
-  );
-  const label = done.findLast((result) => result.label !== undefined)?.label;
+  const routed = route(body, folded.state.values, inOrder(parents, order), position.waiting);
   return commitStep(execution, {
     step,
-    ...folded,
-    ...routed,
-    label,
+    state: folded.state,
+    delta: folded.delta,
+    items: routed.items,
+    waiting: routed.waiting,
+    label: done.findLast((result) => result.label !== undefined)?.label,
     lengthSinceSnapshot: position.lengthSinceSnapshot,
     before: state,
     channels: body.channels,
   });
 }
 
+/** interpreter.I2. The indexes of the items; undefined for written order. */
+function foldOrder({ fold }: GraphBody, items: readonly StepItem[]): readonly number[] | undefined {
+  if (fold !== "order-key" || items.length < 2) return undefined;
+  return items.map((_, index) => index).sort((a, b) => compareItems(items[a]!, items[b]!));
+}
+
+function inOrder<T>(list: readonly T[], order: readonly number[] | undefined): readonly T[] {
+  return order === undefined ? list : order.map((index) => list[index]!);
+}
+
 /** interpreter.I4. A node that was aborted because of another one is not the cause. */
 function throwFirst(results: readonly ItemResult[]): void {
   const failed = results.filter((result) => result?.status === "rejected");
-  const first = failed.find(({ reason }) => !isStopped(reason)) ?? failed[0];
-  if (first !== undefined) throw first.reason;
+  if (failed.length === 0) return;
+  const first = failed.find(({ reason }) => !isStopped(reason)) ?? failed[0]!;
+  throw first.reason;
 }
 
 const STOPPED = "NODE_STOPPED";
@@ -180,15 +188,7 @@ function commitStep(execution: Execution, finished: FinishedStep): Position {
   const { step, state, delta, items, waiting, label } = finished;
   const parts = state.parts();
   const key = checkpointKeyOf(execution.identity.id, step, items, parts);
-  // Keys are in canonical order, which saves sorting them.
-  const data = stepText(execution, items.length, {
-    delta,
-    frontier: items.map(storedItem),
-    key,
-    ...(label !== undefined && { label }),
-    step,
-    ...(waiting.length > 0 && { waiting }),
-  });
+  const data = textOf(execution, { step, delta, texts: state.texts, items, waiting, key, label });
   const unkept = finished.lengthSinceSnapshot + data.length;
   const isWhole = isSnapshotDue(step, unkept, state.length);
   const recorded = execution.stepOf(step);
@@ -202,15 +202,15 @@ function commitStep(execution: Execution, finished: FinishedStep): Position {
 }
 
 /** Names the step in the error for an entry that is too large. */
-function stepText({ body }: Execution, items: number, entry: Readonly<Record<string, unknown>>): string {
+function textOf({ body }: Execution, parts: StepParts): string {
   try {
-    return encode(entry);
+    return stepText(parts);
   } catch (error) {
     const { code, message, details } = error as RepriseError;
     if (code !== "PAYLOAD_TOO_LARGE") throw error;
     throw new RepriseError(
       code,
-      `Step ${String(entry["step"])} of graph ${body.name} leads to ${items} items and cannot be stored: ${message} Spread groups of items instead of single items, or lead to fewer nodes in one step.`,
+      `Step ${parts.step} of graph ${body.name} leads to ${parts.items.length} items and cannot be stored: ${message} Spread groups of items instead of single items, or lead to fewer nodes in one step.`,
       { ...(details && { details }) },
     );
   }

@@ -2,6 +2,7 @@
 
 import type { EpochMs } from "../base/index.ts";
 import {
+  callInStep,
   isViolation,
   never,
   nodeScope,
@@ -30,6 +31,12 @@ export interface NodeResult {
 /** `Node(3.0)`: the first item of step 3. */
 export function commandOf(step: number, position: number): string {
   return `Node(${step}.${position})`;
+}
+
+/** Of a command that `commandOf` made. */
+export function placeOfCommand(command: string): { readonly step: number; readonly position: number } {
+  const dot = command.indexOf(".");
+  return { step: Number(command.slice(5, dot)), position: Number(command.slice(dot + 1, -1)) };
 }
 
 export interface StartedNode extends StoppedNode {
@@ -80,7 +87,7 @@ export function startNode(
           op,
         ),
       database: undefined,
-      policy: { timeout: body.defaultNodeTimeoutMs, ...node.policy },
+      policy: node.policy,
       isNode: true,
       isRecordable: node.effects.recordable !== false,
       // Every attempt passes the same key to services, also after a retry of the run (rules.A2).
@@ -123,24 +130,28 @@ export async function callNode(
   const { id, step, item, state, key, epoch = execution.epochs.ofStep(step) } = call;
   const { values } = state;
   // A key function that throws must throw before the node does anything.
-  if (node.effects.requiresIdempotency === true) key?.();
+  if (node.effects.requiresIdempotency === true && key !== undefined) callInStep(node.name, key);
   let label: string | undefined;
   const ctx = createNodeContext(execution.context, op, step, key, (name) => (label = name));
   const time = execution.nodes?.dueAt(id) ?? call.startedAt ?? execution.steppedAt ?? execution.deliveries.time;
   // The journal counts attempts from 0, the context from 1.
   const scope = nodeScope(id, node.name, epoch, op.attempt - 1, item.path, time, call.requestedAfter);
-  // Only the execution of a graph calls this, and it always has nodes.
-  const result = await execution
-    .nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)))
-    .catch(hintAtFrozen);
-  return { ...checkResult(body, node.name, result), ...(label !== undefined && { label }) };
+  let result: unknown;
+  try {
+    // Only the execution of a graph calls this, and it always has nodes.
+    result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
+  } catch (error) {
+    throw hintAtFrozen(error);
+  }
+  const checked = checkResult(body, node.name, result);
+  return label === undefined ? checked : { ...checked, label };
 }
 
 const WRITES_FROZEN = /^Cannot (?:assign to read only|add|delete|define|redefine) property|object is not extensible$/;
 
 /** State and items are frozen; the language's error for writing to them does not say what to do instead. */
-function hintAtFrozen(error: unknown): never {
+function hintAtFrozen(error: unknown): unknown {
   if (error instanceof TypeError && WRITES_FROZEN.test(error.message))
     error.message += ". The state and the item of a node are frozen: return the channels it changes instead.";
-  throw error;
+  return error;
 }

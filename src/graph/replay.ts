@@ -37,7 +37,8 @@ import {
   type WorkflowBody,
 } from "../workflow/index.ts";
 import type { GraphBody, GraphNode } from "./definition.ts";
-import { beginGraph, runGraph, type Position, type StartNode } from "./interpreter.ts";
+import { beginGraph, runGraph, type Position } from "./interpreter.ts";
+import type { StartNode } from "./scheduler.ts";
 import { nodeIdempotencyKey } from "./node-idempotency-key.ts";
 import { startNode, type GraphNodeCall } from "./node-run.ts";
 import { describeDamage } from "./replay-damage.ts";
@@ -356,7 +357,7 @@ class GraphReplay {
     // A debugger may pause the code for any time.
     if (this.#source.onDelivery !== undefined && this.#openCalls(attempt).length === 0) return NO_LIMIT_MS;
     if (this.#openCalls(attempt).length > 0) return UNRECORDED_MS;
-    return toMs(attempt.node.policy.timeout ?? this.#body.defaultNodeTimeoutMs);
+    return toMs(attempt.node.policy.timeout);
   }
 
   #openCalls({ scope }: ReplayedAttempt): readonly string[] {

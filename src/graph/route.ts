@@ -38,9 +38,11 @@ export function route(
   done: readonly FinishedItem[],
   waiting: readonly WaitingJoin[],
 ): RouteResult {
+  const only = routeOnly(body, done, waiting);
+  if (only !== undefined) return only;
   const items: StepItem[] = [];
   const active = new Set<string>();
-  const joins = new Joins(body, waiting);
+  const joins = body.joins.size === 0 && waiting.length === 0 ? undefined : new Joins(body, waiting);
   const stranded: string[] = [];
   const activate = (target: string, parent: { readonly node: string; readonly path: Path }, edge: number): void => {
     // route.R2
@@ -51,11 +53,12 @@ export function route(
   const go = (target: string | End, parent: FinishedItem, edge: number): void => {
     if (isEnd(target)) return;
     checkTarget(body, parent.node, target);
-    if (body.joins.get(target)?.includes(parent.node) === true) joins.arrive(target, parent, edge);
+    if (joins !== undefined && body.joins.get(target)?.includes(parent.node) === true)
+      joins.arrive(target, parent, edge);
     else activate(target, parent, edge);
   };
   for (const parent of done) {
-    const edges = body.edges.get(parent.node) ?? [];
+    const edges = body.edges.get(parent.node) ?? NO_EDGES;
     if (parent.goto !== undefined) {
       const after = edges.reduce((sum, edge) => sum + widthOf(edge), 0);
       parent.goto.forEach((target, index) => go(target, parent, after + index));
@@ -74,9 +77,29 @@ export function route(
         items.push(createItem(edge.target, parent, index, { index: spread, input }));
       }
   }
-  joins.open(active, activate);
+  joins?.open(active, activate);
   if (items.length === 0 && stranded.length === done.length) throw strandedAt(body, stranded);
-  return { items, waiting: joins.waiting() };
+  return { items, waiting: joins?.waiting() ?? waiting };
+}
+
+const NO_EDGES: readonly GraphEdge[] = [];
+
+/** The usual step of a graph without joins: one parent, whose edge has one target. Undefined for every other step. */
+function routeOnly(
+  body: GraphBody,
+  done: readonly FinishedItem[],
+  waiting: readonly WaitingJoin[],
+): RouteResult | undefined {
+  const parent = done[0];
+  if (parent === undefined || done.length > 1 || parent.goto !== undefined) return undefined;
+  const edges = body.edges.get(parent.node);
+  if (edges?.length !== 1 || body.joins.size + waiting.length > 0) return undefined;
+  const edge = edges[0]!;
+  if (edge.edge === "spread" || edge.when !== undefined || edge.targets.length !== 1) return undefined;
+  const target = edge.targets[0]!;
+  if (isEnd(target)) return { items: [], waiting };
+  checkTarget(body, parent.node, target);
+  return { items: [createItem(target, parent, 0)], waiting };
 }
 
 function widthOf(edge: GraphEdge): number {

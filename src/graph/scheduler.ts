@@ -15,8 +15,9 @@ import { callOutside, type Execution, type PauseEvidence } from "../workflow/ind
 import type { GraphBody } from "./definition.ts";
 import { Frontier } from "./frontier.ts";
 import type { StepItem } from "./step-item.ts";
-import type { NodeResult, StartedNode } from "./node-run.ts";
+import { placeOfCommand, type NodeResult, type StartedNode, type startNode } from "./node-run.ts";
 import type { OrderKey, Path } from "./order-key.ts";
+import type { GraphState } from "./state.ts";
 
 /** The state of an item of a step; between two attempts it is `queued`. */
 export type SchedulerItemState = "created" | "queued" | "executing" | "completed" | "failed";
@@ -43,14 +44,18 @@ export interface LiveScheduler {
 
 export type ItemResult = PromiseSettledResult<NodeResult> | undefined;
 
-export interface StepHandlers {
-  /** `freedAt`: when the item ended whose slot this one takes. */
-  readonly start: (item: StepItem, index: number, freedAt: EpochMs | undefined) => StartedNode;
+/** Starts an item; a replay has its own. */
+export type StartNode = typeof startNode;
+
+export interface SchedulerHandlers {
+  readonly start: StartNode;
   /** Aborts the other items after one has failed its last attempt. */
   readonly stop: (others: readonly StartedNode[], failed: string) => void;
 }
 
 const NONE: readonly StepItem[] = [];
+const nothing = (): void => {};
+const none = (): undefined => undefined;
 
 interface AdmittedItem {
   readonly orderKey: OrderKey;
@@ -63,12 +68,17 @@ type Trigger = Extract<RepriseEvent, { event: "scheduler" }>["trigger"];
 export class Scheduler {
   readonly #execution: Execution;
   readonly #body: GraphBody;
+  readonly #handlers: SchedulerHandlers;
   #step = 0;
+  /** Before the step; undefined before the first. */
+  #state: GraphState | undefined;
   #items: readonly StepItem[] = NONE;
+  // By the index of the item.
   #results: ItemResult[] = [];
-  readonly #running = new Map<number, StartedNode>();
-  /** graph.S5. By command: frees the slot of an executing item. */
-  readonly #places = new Map<string, (at: EpochMs) => void>();
+  #running: (StartedNode | undefined)[] = [];
+  /** graph.S5. Frees the slot of an executing item. */
+  #places: (((at: EpochMs) => void) | undefined)[] = [];
+  #runningCount = 0;
   #whenNoneRuns: (() => void) | undefined;
   #frontier: Frontier<AdmittedItem> | undefined;
   #admitted = 0;
@@ -84,35 +94,40 @@ export class Scheduler {
   #blocks = 0;
   #latencyMs = 0;
 
-  constructor(execution: Execution, body: GraphBody) {
+  constructor(execution: Execution, body: GraphBody, handlers: SchedulerHandlers) {
     this.#execution = execution;
     this.#body = body;
+    this.#handlers = handlers;
     if (execution.nodes !== undefined) {
       execution.nodes.onRetried = () => this.#retried();
-      execution.nodes.onCompleted = (command, at) => this.#free(command, at);
+      execution.nodes.onCompleted = (command, at) => this.#completed(command, at);
     }
     schedulers.set(execution, this);
   }
 
   /** graph.S1. Returns the results in the order of the items; an item that never started has none. */
-  async run(step: number, items: readonly StepItem[], running: StepHandlers): Promise<ItemResult[]> {
-    const begunAt = this.#execution.now().getTime();
+  run(step: number, items: readonly StepItem[], state: GraphState): Promise<readonly ItemResult[]> {
+    const begunAt = this.#execution.deliveries.time;
     this.#step = step;
+    this.#state = state;
     this.#items = items;
-    this.#results = Array.from<ItemResult>({ length: items.length });
-    this.#running.clear();
-    this.#places.clear();
+    this.#results = items.map(none);
+    this.#running = items.map(none);
+    this.#places = items.map(none);
+    this.#runningCount = 0;
     this.#failed = false;
     this.#deepest = Math.max(this.#deepest, Math.min(items.length, this.#body.queueDepth));
-    if (items.length === 1) void this.#begin(running, 0, undefined);
-    else await this.#runAll(running);
-    if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#whenNoneRuns = resolve));
+    if (items.length !== 1) return this.#runAll(begunAt);
+    return this.#begin(0, undefined, nothing).then(() => this.#ended(begunAt));
+  }
+
+  #ended(begunAt: EpochMs): readonly ItemResult[] {
     this.#whenNoneRuns = undefined;
-    this.#latencyMs += this.#execution.now().getTime() - begunAt;
+    this.#latencyMs += this.#execution.deliveries.time - begunAt;
     return this.#results;
   }
 
-  async #runAll(running: StepHandlers): Promise<void> {
+  async #runAll(begunAt: EpochMs): Promise<readonly ItemResult[]> {
     const frontier = new Frontier<AdmittedItem>(this.#body.queueDepth);
     this.#frontier = frontier;
     this.#admitted = 0;
@@ -122,7 +137,8 @@ export class Scheduler {
         const next = this.#failed ? undefined : frontier.tryTake();
         if (next === undefined) return;
         this.#admit();
-        const ended = this.#begin(running, next.index, freedAt);
+        const begunAfter = freedAt;
+        const ended = new Promise<EpochMs>((resolve) => void this.#begin(next.index, begunAfter, resolve));
         // No delivery wakes the worker here.
         if (freedAt !== undefined) callOutside(() => this.#execution.host.onNodeRequest?.());
         freedAt = await ended;
@@ -134,6 +150,8 @@ export class Scheduler {
     // After a failure the remaining items no longer wait for room.
     this.#unblocked();
     this.#frontier = undefined;
+    if (this.#runningCount > 0) await new Promise<void>((resolve) => (this.#whenNoneRuns = resolve));
+    return this.#ended(begunAt);
   }
 
   /** graph.S3 */
@@ -175,37 +193,49 @@ export class Scheduler {
     this.#execution.requests.push({ kind: "limit-wait", limit: this.#blockedAt === -1 ? undefined : { ms, evidence } });
   }
 
-  /** graph.S5. Resolves when the slot is free again, with the time of the entry that freed it. */
-  #begin(running: StepHandlers, index: number, freedAt: EpochMs | undefined): Promise<EpochMs> {
-    const node = running.start(this.#items[index]!, index, freedAt);
-    this.#running.set(index, node);
-    return new Promise((resolve) => {
-      this.#places.set(node.command, resolve);
-      node.result.then(
-        (value) => this.#settled(running, index, { status: "fulfilled", value }),
-        (reason: unknown) => this.#settled(running, index, { status: "rejected", reason }),
-      );
-    });
+  /** graph.S5. Settles when the result is durable. `onFree` gets the time of the entry that freed the slot. */
+  #begin(index: number, freedAt: EpochMs | undefined, onFree: (freedAt: EpochMs) => void): Promise<void> {
+    const { start } = this.#handlers;
+    const item = this.#items[index]!;
+    const node = start(this.#execution, this.#body, this.#step, index, item, this.#state!, freedAt);
+    this.#running[index] = node;
+    this.#runningCount += 1;
+    this.#places[index] = onFree;
+    return node.result.then(
+      (value) => this.#settled(index, { status: "fulfilled", value }),
+      (reason: unknown) => this.#settled(index, { status: "rejected", reason }),
+    );
+  }
+
+  #completed(command: string, at: EpochMs): void {
+    const { step, position } = placeOfCommand(command);
+    if (step === this.#step) this.#free(position, at);
   }
 
   /** graph.S5. Once per item. */
-  #free(command: string, at: EpochMs): void {
-    const free = this.#places.get(command);
-    this.#places.delete(command);
-    free?.(at);
+  #free(index: number, at: EpochMs): void {
+    const free = this.#places[index];
+    if (free === undefined) return;
+    this.#places[index] = undefined;
+    free(at);
   }
 
-  #settled({ stop }: StepHandlers, index: number, result: PromiseSettledResult<NodeResult>): void {
-    const { command, name } = this.#running.get(index)!;
-    this.#running.delete(index);
+  #settled(index: number, result: PromiseSettledResult<NodeResult>): void {
+    const { name } = this.#running[index]!;
+    this.#running[index] = undefined;
+    this.#runningCount -= 1;
     this.#results[index] = result;
     this.#executed += 1;
     if (result.status === "rejected" && !this.#failed) {
       this.#failed = true;
-      if (this.#running.size > 0 && !(result.reason instanceof CancelledError)) stop([...this.#running.values()], name);
+      if (this.#runningCount > 0 && !(result.reason instanceof CancelledError))
+        this.#handlers.stop(
+          this.#running.filter((node) => node !== undefined),
+          name,
+        );
     }
-    this.#free(command, this.#execution.deliveries.time);
-    if (this.#running.size === 0) this.#whenNoneRuns?.();
+    this.#free(index, this.#execution.deliveries.time);
+    if (this.#runningCount === 0) this.#whenNoneRuns?.();
   }
 
   #retried(): void {
@@ -270,14 +300,14 @@ export class Scheduler {
   /** graph.S2 */
   #itemState({ node, orderKey, spread }: StepItem, index: number): SchedulerItem {
     const result = this.#results[index];
-    const started = this.#running.get(index);
+    const started = this.#running[index];
     const { nodes } = this.#execution;
     const command = started?.command ?? "";
     const attempt = (nodes?.attemptOf(command) ?? started?.attempt ?? 0) + 1;
     const state = (): SchedulerItemState => {
       if (result !== undefined) return result.status === "fulfilled" ? "completed" : "failed";
       // A function that has ended still counts as executing until its entry is durable.
-      const isExecuting = nodes?.isRunning(command) === true || !this.#places.has(command);
+      const isExecuting = nodes?.isRunning(command) === true || this.#places[index] === undefined;
       if (started !== undefined) return isExecuting ? "executing" : "queued";
       return index < this.#admitted ? "queued" : "created";
     };

@@ -95,9 +95,9 @@ export class GraphState {
   ): Folded {
     const touched = changesByChannel(graph, channels, changes);
     if (touched.size === 0 && this.#unrecorded.length === 0) return { state: this, delta: {} };
-    const append: Record<string, readonly unknown[]> = {};
-    const merge: Record<string, Record<string, unknown>> = {};
-    const set: Record<string, unknown> = {};
+    let append: Record<string, readonly unknown[]> | undefined;
+    let merge: Record<string, Record<string, unknown>> | undefined;
+    let set: Record<string, unknown> | undefined;
     const fault = (name: string): FoldFailure => ({
       graph,
       channel: name,
@@ -109,12 +109,12 @@ export class GraphState {
       if (list.length > 1 && channel["~single"] === true) throw channelConflict(fault(name));
       const isRecorded = !this.#unrecorded.includes(name);
       if (isRecorded && kind === "append" && list.every(Array.isArray) && this.#isList(name))
-        append[name] = list.flat(1);
+        (append ??= {})[name] = list.flat(1);
       else if (isRecorded && kind === "merge" && list.every(isPlain) && isPlain(this.#valueOf(name)))
-        merge[name] = merged(list);
-      else set[name] = reduced(channel, list, this.#valueOf(name), () => fault(name));
+        (merge ??= {})[name] = merged(list);
+      else (set ??= {})[name] = reduced(channel, list, this.#valueOf(name), () => fault(name));
     }
-    for (const name of this.#unrecorded) if (!touched.has(name)) set[name] = this.#valueOf(name);
+    for (const name of this.#unrecorded) if (!touched.has(name)) (set ??= {})[name] = this.#valueOf(name);
     const delta = deltaOf(append, merge, set);
     const texts = applied(this.texts, delta, fault);
     // state.V4
@@ -131,7 +131,7 @@ export class GraphState {
         ...added,
       ]);
     for (const name in merge) keepChanged(frozen, name, texts, merge[name]!, mergeInOrder);
-    for (const name in set) keep(frozen, name, texts.get(name) ?? "null");
+    for (const name in set) keepSet(frozen, name, texts.get(name) ?? "null", set[name]);
     return frozen;
   }
 }
@@ -177,17 +177,17 @@ function changesByChannel(graph: string, channels: Channels, changes: readonly S
   return touched;
 }
 
-/** Leaves out empty parts. */
-function deltaOf(
-  append: NonNullable<Delta["append"]>,
-  merge: NonNullable<Delta["merge"]>,
-  set: NonNullable<Delta["set"]>,
-): Delta {
-  return {
-    ...(Object.keys(append).length > 0 && { append }),
-    ...(Object.keys(merge).length > 0 && { merge }),
-    ...(Object.keys(set).length > 0 && { set }),
-  };
+/** Without the parts that do not exist. */
+function deltaOf(append: Delta["append"], merge: Delta["merge"], set: Delta["set"]): Delta {
+  if (append === undefined && merge === undefined) return set === undefined ? {} : { set };
+  return { ...(append && { append }), ...(merge && { merge }), ...(set && { set }) };
+}
+
+/** Text and numbers, which most channels hold, need no copy. */
+function keepSet(frozen: Map<string, unknown>, name: string, text: string, value: unknown): void {
+  if (typeof value === "string" || (typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0)))
+    frozen.set(name, value);
+  else keep(frozen, name, text);
 }
 
 /** state.V1 */

@@ -28,16 +28,32 @@ export function createItem(
   edge: number,
   spread?: { readonly index: number; readonly input: unknown },
 ): StepItem {
-  const from = { parent: parent.path, edge, spread: spread?.index };
-  return {
-    node,
-    path: pathOf(from, node),
-    orderKey: orderKeyOf(from),
-    parent: parent.node,
-    edge,
-    spread: spread?.index,
-    input: spread?.input,
-  };
+  const { path, orderKey } =
+    spread === undefined ? placeOf(parent.path, edge, node) : newPlace(parent.path, edge, node, spread.index);
+  return { node, path, orderKey, parent: parent.node, edge, spread: spread?.index, input: spread?.input };
+}
+
+interface ItemPlace {
+  readonly path: Path;
+  readonly orderKey: OrderKey;
+}
+
+/** Runs of one graph take the same paths, and two hashes cost more than finding them. Emptied when it is full. */
+const places = new Map<string, ItemPlace>();
+const MOST_PLACES = 1_024;
+
+function placeOf(parent: Path, edge: number, node: string): ItemPlace {
+  const name = `${parent}${edge}/${node}`;
+  let place = places.get(name);
+  if (place !== undefined) return place;
+  if (places.size >= MOST_PLACES) places.clear();
+  places.set(name, (place = newPlace(parent, edge, node, undefined)));
+  return place;
+}
+
+function newPlace(parent: Path, edge: number, node: string, spread: number | undefined): ItemPlace {
+  const from = { parent, edge, spread };
+  return { path: pathOf(from, node), orderKey: orderKeyOf(from) };
 }
 
 /** As a checkpoint stores it. Keys are in canonical order, which saves sorting them. */

@@ -46,7 +46,14 @@ import type {
   MessageDeliveredWrite,
   NewMessage,
 } from "./outbox.ts";
-import type { AnswerBudgetOutcome, AnswerBudgetWrite, ReserveOutcome, ReserveWrite } from "./spending.ts";
+import type {
+  AnswerBudgetOutcome,
+  AnswerBudgetWrite,
+  OfferBudgetOutcome,
+  OfferBudgetWrite,
+  ReserveOutcome,
+  ReserveWrite,
+} from "./spending.ts";
 import type { SentSettlement } from "./settlement.ts";
 import type { NewChunk } from "./stream.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
@@ -327,6 +334,23 @@ export interface ClaimItemsWrite {
    * it, which free the slots. Absent: a claim from everywhere.
    */
   readonly refills?: readonly string[];
+  /** queue.Q6. Queues whose slots the worker may lease, to start more items in them than they have slots. */
+  readonly ahead?: readonly AheadClaim[];
+  /** queue.Q6. Queues whose leased slots the worker gives back, before it claims. */
+  readonly returnedSlots?: readonly string[];
+}
+/** queue.Q6 */
+export interface AheadClaim {
+  readonly queue: string;
+  /** How many items to claim at most beside those that get a slot. */
+  readonly count: number;
+  /** How many functions of the queue the worker runs at once. Absent: all that it holds. */
+  readonly slots?: number;
+}
+/** queue.Q6. The slots of a queue that a worker has leased. 0: it must start no further item that waits for one of them. */
+export interface LeasedSlots {
+  readonly queue: string;
+  readonly slots: number;
 }
 export interface ClaimedItem {
   readonly run: RunNumber;
@@ -356,6 +380,8 @@ export interface ClaimedItem {
 }
 export interface ClaimItemsOutcome extends ThrottledWork {
   readonly items: readonly ClaimedItem[];
+  /** queue.Q6. For each queue of `ahead` where the worker has leased slots now, and other queues that were read. Absent: not read. */
+  readonly slots?: readonly LeasedSlots[];
 }
 
 /** Fires due timers, makes delayed items ready and starts delayed runs, oldest first. */
@@ -385,6 +411,7 @@ export interface Writes {
   readonly pause: [PauseWrite, PauseOutcome];
   readonly reserve: [ReserveWrite, ReserveOutcome];
   readonly "answer-budget": [AnswerBudgetWrite, AnswerBudgetOutcome];
+  readonly "offer-budget": [OfferBudgetWrite, OfferBudgetOutcome];
   readonly terminate: [TerminateWrite, TerminateOutcome];
   readonly retry: [RetryWrite, RetryOutcome];
   readonly migrate: [MigrateWrite, MigrateOutcome];

@@ -345,6 +345,7 @@ export interface EntryData {
   readonly InputChanged: InputChangedData;
   readonly BudgetRaised: BudgetAnswerData;
   readonly BudgetDeclined: BudgetAnswerData;
+  readonly BudgetFreed: {};
   readonly CancelRequested: CancelData;
   readonly DeadlineExceeded: CancelData;
   readonly RunCompleted: { readonly output?: unknown };

@@ -79,6 +79,7 @@ export type EntryType =
   | "InputChanged"
   | "BudgetRaised"
   | "BudgetDeclined"
+  | "BudgetFreed"
   | "CancelRequested"
   | "DeadlineExceeded"
   | "RunCompleted"
@@ -195,9 +196,9 @@ export function isCancel(type: EntryType): boolean {
   return type === "CancelRequested" || type === "DeadlineExceeded";
 }
 
-/** Whether a person has answered calls that wait for their budget. Code does not receive it. */
+/** Whether calls that wait for their budget have an answer: of a person, or because others left room. Code does not receive it. */
 export function isBudgetAnswer(type: EntryType): boolean {
-  return type === "BudgetRaised" || type === "BudgetDeclined";
+  return type === "BudgetRaised" || type === "BudgetDeclined" || type === "BudgetFreed";
 }
 
 /** The entry types that end a run. The last entry of an ended run has one of them, and no other entry that counts has. */

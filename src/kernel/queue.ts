@@ -8,6 +8,9 @@
 //   task waits for.
 // queue.Q5. The commit that frees slots of a queue fills them again: in the same transaction, the worker that commits claims the
 //   next items of that queue, if it has capacity for them. Suspects and rates that open later are left to other claims.
+// queue.Q6. A worker may lease slots of a queue instead of one slot per item. It then claims more items than it has slots, and starts
+//   the next one in a slot as soon as the one before has ended, without a commit in between. It never runs more of the queue's
+//   functions at once than it has leased slots. Only in queues whose one limit is their concurrency.
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration, type EpochMs } from "../base/index.ts";

@@ -7,6 +7,7 @@
 // spending.S4. A dimension is booked in the nearest budget that caps it: that of the run, or of an ancestor that its budget came from.
 //   Without a cap anywhere it is counted in the budget of the run.
 // spending.S5. The end of a run turns its open reservations into losses.
+// spending.S6. A call that waits tries again when others have left room for it. If none is in progress, only a person can help.
 
 import type { EpochMs } from "../base/index.ts";
 import type { Amounts, Dimension } from "./budget.ts";
@@ -68,6 +69,25 @@ export type AnswerBudgetOutcome =
   /** The budget has no cap in this dimension. */
   | { readonly status: "uncapped"; readonly dimension: Dimension }
   | { readonly status: "none_waiting" };
+
+/** spending.S6. Wakes calls that wait for the budget of this run and that it has room for. */
+export interface OfferBudgetWrite {
+  readonly write: "offer-budget";
+  /** The id of the run that the budget belongs to. */
+  readonly id: string;
+  /** Calls that were woken before (`offerKey`), and that have not tried again yet. */
+  readonly except: readonly string[];
+}
+export interface OfferBudgetOutcome {
+  /** The calls that were woken. */
+  readonly woken: readonly { readonly run: RunNumber; readonly command: string }[];
+  /** Whether calls still wait, and others are in progress, or about to be, that may leave room for them. */
+  readonly mayFree: boolean;
+}
+
+export function offerKey({ run, command }: { readonly run: RunNumber; readonly command: string }): string {
+  return `${run} ${command}`;
+}
 
 /** A call that waits for its budget. */
 export interface BudgetRequest {

@@ -69,9 +69,16 @@ export interface RunFilter {
 /** What a process checks about a run that it holds or waits for. */
 export interface RunProgress {
   readonly run: RunNumber;
+  readonly id: string;
   readonly status: RunStatus;
   readonly arrivals: number;
   readonly token: string | undefined;
+}
+
+/** A run, and after its end its last entry. */
+export interface RunEnd {
+  readonly record: RunRecord;
+  readonly last: Entry | undefined;
 }
 
 /** Everything that is leased to a worker. */
@@ -235,6 +242,8 @@ export interface Store {
   /** stream.Q2. How many chunks the code of this generation emitted, by stream. */
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>>;
   readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]>;
+  /** A run with its last entry, which is read only if the run has ended; undefined: no such run. In one round trip. */
+  readEnd(run: RunNumber): Promise<RunEnd | undefined>;
   /** The current tokens of these items, in order; undefined: the item is gone or not leased. */
   readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],

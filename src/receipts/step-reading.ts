@@ -71,6 +71,7 @@ const WITHOUT_RECORD: ReadonlySet<EntryType> = new Set([
   "RunMigrated",
   "BudgetRaised",
   "BudgetDeclined",
+  "BudgetFreed",
 ]);
 
 function retryIn({ seq, data }: PlainEntry): RetryRecord {

@@ -110,6 +110,7 @@ export function createCrashableStore(
       readStream: pass("readStream"),
       readEmitted: pass("readEmitted"),
       readProgress: pass("readProgress"),
+      readEnd: pass("readEnd"),
       readItemTokens: pass("readItemTokens"),
       readItems: pass("readItems"),
       readHolders: pass("readHolders"),

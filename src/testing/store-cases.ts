@@ -39,6 +39,7 @@ import { runWorkCases } from "./store-cases/run-work.ts";
 import { budgetCases } from "./store-cases/budgets.ts";
 import { promiseCases } from "./store-cases/promises.ts";
 import { queueCases } from "./store-cases/queues.ts";
+import { leasedSlotsCases } from "./store-cases/leased-slots.ts";
 import { refillCases } from "./store-cases/refills.ts";
 import { retentionCases } from "./store-cases/retention.ts";
 import { scheduleCases } from "./store-cases/schedules.ts";
@@ -84,6 +85,7 @@ export const storeCases: readonly StoreCase[] = [
   ...timerCases,
   ...queueCases,
   ...refillCases,
+  ...leasedSlotsCases,
   ...runWorkCases,
   ...backlogCases,
   ...pendingStartCases,

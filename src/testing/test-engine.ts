@@ -18,6 +18,7 @@ import {
   abortable,
   AbortableGenerator,
   checkLogger,
+  checkMemory,
   checkOutbox,
   checkTelemetry,
   checkLimits,
@@ -115,6 +116,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     outbox: checkOutbox(options.outbox),
     telemetry: checkTelemetry(options.telemetry),
     retention: options.retention === undefined ? undefined : checkRetention(options.retention, "createTestEngine"),
+    memory: checkMemory(settings.memory),
     leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
   };
 }

@@ -48,6 +48,7 @@ export interface TestWorld {
   readonly queues: readonly Queue[] | undefined;
   readonly labels: Labels;
   readonly leaseMs: number;
+  readonly memory?: number | undefined;
   readonly guard: GuardMode;
   readonly outbox: ReturnType<typeof checkOutbox>;
   readonly telemetry?: Telemetry | undefined;
@@ -109,6 +110,7 @@ export class TestProcess {
       queues: queueNames(registry, world.queues),
       labels: world.labels,
       leaseMs,
+      memory: world.memory,
       guardMode: guard,
       heartbeats: false,
       polls: false,

@@ -5,6 +5,7 @@ import { emit, isObserved, type Logger, type OpenSpan, stepPath } from "../kerne
 import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
 import type { StepExecution } from "./stream-resets.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
+import type { TurnBudget } from "./turn-budget.ts";
 
 export interface AttemptOptions {
   readonly runId: string;
@@ -30,6 +31,8 @@ export interface AttemptOptions {
   readonly logger: (runId: string, step: string) => Required<Logger>;
   /** For a node of a graph: counts running nodes, and stops its timeout while the node waits. */
   readonly node?: { readonly slots: ExecutionSlots } | undefined;
+  /** Undefined: the result is handled at once. */
+  readonly turn?: TurnBudget | undefined;
   /** Undefined without telemetry. */
   readonly span?: OpenSpan | undefined;
   /** Receives an operation's chunks; tasks have no streams. */
@@ -160,23 +163,25 @@ export class Attempt implements OperationContext {
 
   /** Calls synchronously, and settles synchronously when `call` returns no promise. `recalls`: `call` may not call the function. */
   start(call: () => unknown, handlers: AttemptHandlers, recalls = false): void {
-    const { name, timeoutMs, span } = this.#options;
+    const { name, node, timeoutMs, span } = this.#options;
     if (!recalls) this.announce();
     this.#handlers = handlers;
-    this.#options.node?.slots.acquire();
+    node?.slots.acquire();
     if (timeoutMs !== undefined) this.#limitTime(timeoutMs);
     let result: unknown;
     let later: boolean;
     try {
-      result = callInStep(name, span === undefined ? call : () => span.call(call));
+      const traced = span === undefined ? call : (): unknown => span.call(call);
+      // The code of a graph's node gets its own scope (running-nodes.ts).
+      result = node === undefined ? callInStep(name, traced) : traced();
       // May run user code: a getter or a proxy.
       later = isThenable(result);
     } catch (error) {
       return this.#fail(error);
     }
-    if (!later) return this.#complete(result);
+    if (!later) return this.#onReturned(result);
     Promise.resolve(result).then(
-      (value: unknown) => this.#complete(value),
+      (value: unknown) => this.#onReturned(value),
       (error: unknown) => this.#fail(error),
     );
   }
@@ -189,6 +194,15 @@ export class Attempt implements OperationContext {
   #abortFunction(reason: unknown): void {
     this.#abandoned = { reason };
     this.#abort?.abort(reason);
+  }
+
+  /** turn-budget.B1 */
+  #onReturned(value: unknown): void {
+    const { turn } = this.#options;
+    if (turn === undefined) return this.#complete(value);
+    turn.run(() => this.#complete(value));
+    // The function returned in time, whenever its result is handled.
+    if (!this.#settled) this.#cancelTimeout?.();
   }
 
   #complete(value: unknown): void {

@@ -15,6 +15,8 @@ import {
   SUSPECT_AFTER,
   WORK_KINDS,
   type ChangeNotice,
+  type AheadClaim,
+  type ClaimedItem,
   type ClaimItemsOutcome,
   type ClaimItemsWrite,
   type OutcomeOf,
@@ -23,7 +25,6 @@ import {
   type WorkKind,
   type Write,
 } from "../kernel/index.ts";
-import { HELD_LIMIT } from "./eager-claims.ts";
 import type { SubmittedWrite } from "./pump.ts";
 import type { PartsOf } from "./worker-parts.ts";
 import { WEBHOOK_CLAIM } from "./webhook-relay.ts";
@@ -33,6 +34,7 @@ type UsedParts = PartsOf<
   | "dispatch"
   | "eagerClaims"
   | "filter"
+  | "gates"
   | "localQueue"
   | "log"
   | "outbox"
@@ -57,6 +59,8 @@ const CLAIM_LIMIT = 512;
 const REMOTE_CLAIM_LIMIT = 64;
 const LARGEST_GROUP = groupSize(SUSPECT_AFTER);
 const FIRE_LIMIT = 1_000;
+/** What it costs to start a claimed turn, as a size of payloads (turn-budget.B1). */
+const TURN_COST = 2_048;
 /** Delay after a failed claim. */
 const PAUSE_MS = 250;
 
@@ -142,8 +146,9 @@ export class Claimer {
 
   /** A queue limit may allow more work now. Not for slots that a refill fills (claimer.C2). `ofItems`: not only of runs. */
   onQueueSlotFreed(ofItems = true): void {
-    if (ofItems && this.#isThrottled.items) this.request("items");
-    if (this.#isThrottled.starts) this.request("starts");
+    // A claim in flight may not see the slot, and only its answer tells whether work waits for one.
+    if (ofItems && (this.#isThrottled.items || this.#claiming.items)) this.request("items");
+    if (this.#isThrottled.starts || this.#claiming.starts) this.request("starts");
   }
 
   isRequested(kind: ClaimKind): boolean {
@@ -152,10 +157,11 @@ export class Claimer {
 
   /** Adds claims to the batch that is about to be written. */
   claim(): void {
-    const { claimant: worker, quarantine, runs, slots, localQueue, outbox } = this.#parts;
+    const { claimant: worker, gates, quarantine, runs, slots, localQueue, outbox } = this.#parts;
+    gates.returnSlots();
     if (worker === undefined) return;
     this.#confirm();
-    const room = quarantine.isActive ? 0 : HELD_LIMIT - runs.count;
+    const room = quarantine.isActive ? 0 : runs.room;
     // First, so that the same batch claims the runs it admits.
     if (this.#takeRequest("starts", room)) this.#admit(room);
     const free = quarantine.isActive ? 0 : Math.max(0, slots.free - this.#refilling);
@@ -224,7 +230,7 @@ export class Claimer {
     this.#submit("turns", { write: "claim-turns", worker, tokens, definitions }, (turns) => {
       if (turns.length === tokens.length) this.request("turns");
       this.#noteSuspects("turns", turns);
-      for (const turn of turns) this.#parts.dispatch.turn(turn);
+      for (const turn of turns) this.#start(turn, TURN_COST, () => this.#parts.dispatch.turn(turn));
     });
   }
 
@@ -244,29 +250,70 @@ export class Claimer {
   }
 
   #claimItems(worker: number, room: number): void {
-    const tokens = this.#tokensFor("items", room);
+    const { gates, filter } = this.#parts;
+    const own = this.#tokensFor("items", room);
     this.#hasItemBacklog = this.#lacksCapacity = false;
-    this.#itemsInFlight = tokens.length;
-    const names = this.#parts.filter.items;
-    this.#submit("items", { write: "claim-items", worker, tokens, names, ...this.#turnsFor(tokens) }, (outcome) => {
+    this.#itemsInFlight = own.length;
+    const ahead = this.#mayBringSuspects.items ? NOTHING : gates.request(this.#roomAhead(own));
+    const tokens = this.#withTokensFor(own, ahead);
+    const write = {
+      write: "claim-items",
+      worker,
+      tokens,
+      names: filter.items,
+      ...aheadIn(ahead),
+      ...this.#turnsFor(tokens),
+    } as const;
+    const done = (outcome: ClaimItemsOutcome): void => {
       const { items } = outcome;
       this.#noteBacklog("items", outcome);
       if (items.length === tokens.length) this.request("items");
       this.#noteSuspects("items", items);
-      for (const item of items) this.#parts.dispatch.item(item);
+      gates.onClaimed(worker, ahead, outcome);
+      this.#dispatch(items);
+    };
+    this.#submit("items", write, done, () => gates.onFailed(ahead));
+  }
+
+  #dispatch(items: readonly ClaimedItem[]): void {
+    const { dispatch, gates } = this.#parts;
+    for (const item of items)
+      this.#start(item, item.data.length, () => {
+        gates.onDispatched(item);
+        dispatch.item(item);
+      });
+  }
+
+  /** queue.Q6. How many items to claim ahead of slots: the worker holds their runs. */
+  #roomAhead({ length }: readonly string[]): number {
+    return this.#parts.runs.room - length;
+  }
+
+  #withTokensFor(own: readonly string[], ahead: readonly AheadClaim[]): readonly string[] {
+    const count = ahead.reduce((sum, claim) => sum + claim.count, 0);
+    return count === 0 ? own : [...own, ...this.#tokens(count, count)];
+  }
+
+  /** turn-budget.B1. A suspect starts before anything else is claimed (suspects.S2). */
+  #start({ suspicion }: { readonly suspicion: number }, size: number, start: () => void): void {
+    const { turn } = this.#parts.pump;
+    if (suspicion > 0) return start();
+    turn.run(() => {
+      turn.spend(size);
+      start();
     });
   }
 
   /** Whether a claim of items takes the turns of their runs, too: if the worker may hold that many more. */
   #turnsFor({ length }: readonly string[]): Pick<ClaimItemsWrite, "turnsOf"> {
     const { runs, filter } = this.#parts;
-    return runs.count + length <= HELD_LIMIT ? { turnsOf: filter.definitions } : {};
+    return length <= runs.room ? { turnsOf: filter.definitions } : {};
   }
 
   /** claimer.C2 */
   refill(writes: readonly Write[]): SubmittedWrite | undefined {
     const freed = freedSlots(writes);
-    const { claimant: worker, filter, pump, quarantine, slots } = this.#parts;
+    const { claimant: worker, filter, gates, pump, quarantine, slots } = this.#parts;
     if (freed.length === 0 || worker === undefined || quarantine.isActive) return undefined;
     const isClaiming = this.#claiming.items;
     // A claim of the same batch fills them.
@@ -274,20 +321,29 @@ export class Claimer {
     const refills = [...new Set(freed)].filter((queue) => filter.itemsOf(queue).length > 0);
     // An item that holds a slot of its queue starts at once.
     const free = slots.free - this.#refilling - (isClaiming ? this.#itemsInFlight : 0);
-    const tokens = this.#tokens(this.#lacksCapacity || refills.length === 0 ? 0 : Math.min(free, freed.length));
+    const count = freed.reduce((sum, queue) => sum + Number(!gates.keeps(queue)), 0);
+    const isLeft = this.#lacksCapacity || refills.length === 0;
+    const own = this.#tokens(isLeft ? 0 : Math.max(0, Math.min(free, count)));
+    const ahead = isLeft ? NOTHING : gates.request(this.#roomAhead(own), refills);
+    const tokens = this.#withTokensFor(own, ahead);
     if (tokens.length === 0) {
-      this.#requested.items ||= this.#isThrottled.items;
+      // Not while enough items wait here for the slots.
+      this.#requested.items ||= this.#isThrottled.items && (isLeft || count > 0);
       return undefined;
     }
-    this.#refilling += tokens.length;
+    this.#refilling += own.length;
     const names = [...new Set(refills.flatMap((queue) => filter.itemsOf(queue)))];
     return {
-      write: { write: "claim-items", worker, tokens, names, refills, ...this.#turnsFor(tokens) },
+      write: { write: "claim-items", worker, tokens, names, refills, ...aheadIn(ahead), ...this.#turnsFor(tokens) },
       resolve: (outcome) => {
-        this.#refilling -= tokens.length;
+        this.#refilling -= own.length;
+        gates.onClaimed(worker, ahead, outcome as ClaimItemsOutcome);
         this.#onRefilled(outcome as ClaimItemsOutcome, tokens.length);
       },
-      reject: () => (this.#refilling -= tokens.length),
+      reject: () => {
+        this.#refilling -= own.length;
+        gates.onFailed(ahead);
+      },
     };
   }
 
@@ -296,7 +352,7 @@ export class Claimer {
     if (held) this.#isThrottled.items = true;
     // Suspects, or items of tasks that this worker does not have, wait for the slots.
     if (held && items.length < limit) this.request("items");
-    for (const item of items) this.#parts.dispatch.item(item);
+    this.#dispatch(items);
   }
 
   #claimMessages(worker: number, room: number): void {
@@ -333,7 +389,7 @@ export class Claimer {
     this.#unconfirmed.clear();
   }
 
-  #submit<W extends Write>(kind: ClaimKind, write: W, then: (outcome: OutcomeOf<W>) => void): void {
+  #submit<W extends Write>(kind: ClaimKind, write: W, then: (outcome: OutcomeOf<W>) => void, failed = () => {}): void {
     const { pump, log, timers } = this.#parts;
     this.#claiming[kind] = true;
     pump.poll(write).then(
@@ -346,6 +402,7 @@ export class Claimer {
       },
       (error: unknown) => {
         this.#claiming[kind] = false;
+        failed();
         log.report(error);
         timers.set(PAUSE_MS, () => this.request(kind), { ref: false });
       },
@@ -355,7 +412,15 @@ export class Claimer {
 
 /** The queues of the slots that these writes free if they are committed, one per slot. */
 function freedSlots(writes: readonly Write[]): readonly string[] {
-  return writes.flatMap(fencesOf).flatMap(({ slot }) => slot?.queue ?? []);
+  const queues: string[] = [];
+  for (const write of writes) for (const { slot } of fencesOf(write)) if (slot !== undefined) queues.push(slot.queue);
+  return queues;
+}
+
+const NOTHING: readonly never[] = [];
+
+function aheadIn(ahead: readonly AheadClaim[]): Pick<ClaimItemsWrite, "ahead"> {
+  return ahead.length === 0 ? {} : { ahead };
 }
 
 const NO_FENCES: readonly { readonly slot?: QueueSlot }[] = [];

@@ -11,9 +11,6 @@ import type { JournalWriter } from "./journal-writer.ts";
 import type { PartsOf } from "./worker-parts.ts";
 import type { Continued } from "./run-end.ts";
 
-/** worker.R1. How many runs a worker holds at most. */
-export const HELD_LIMIT = 1_000;
-
 type UsedParts = PartsOf<"claimant" | "claimer" | "filter" | "options" | "localQueue" | "registry" | "runs">;
 
 export class EagerClaims {
@@ -37,8 +34,7 @@ export class EagerClaims {
 
   /** eager-claims.K1. For a run that is about to start here; undefined when any worker may claim it. */
   claimRun({ name, version }: DefinitionVersion): Claim | undefined {
-    const hasRoom = this.#parts.runs.count < HELD_LIMIT;
-    return hasRoom && this.#parts.filter.hasDefinition(name, version) ? this.newClaim() : undefined;
+    return this.#parts.runs.room > 0 && this.#parts.filter.hasDefinition(name, version) ? this.newClaim() : undefined;
   }
 
   /** For a child that its parent is about to start; one with a queue slot waits for its limits. */

@@ -9,7 +9,7 @@ export interface SlotWaiter {
 }
 
 export class ExecutionSlots {
-  readonly size: number;
+  #size: number;
   #inUse = 0;
   #reserved = 0;
   #isHandingOut = false;
@@ -18,11 +18,21 @@ export class ExecutionSlots {
   #withdrawn = 0;
 
   constructor(size: number) {
-    this.size = size;
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** If more slots are in use, they are released first. */
+  resize(size: number): void {
+    this.#size = size;
+    this.#handOut();
   }
 
   get free(): number {
-    return Math.max(0, this.size - this.load);
+    return Math.max(0, this.#size - this.load);
   }
   get inUse(): number {
     return this.#inUse;
@@ -54,7 +64,7 @@ export class ExecutionSlots {
 
   /** Runs `start` now, or when a slot is free, in FIFO order. Returns the waiter unless `start` was called. */
   whenFree(start: () => void): SlotWaiter | undefined {
-    if (this.#inUse < this.size && this.#waiting.length === 0) {
+    if (this.#inUse < this.#size && this.#waiting.length === 0) {
       this.#inUse += 1;
       start();
       return undefined;
@@ -72,11 +82,16 @@ export class ExecutionSlots {
 
   release(): void {
     this.#inUse -= 1;
+    this.#handOut();
+    if (this.#inUse === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+
+  #handOut(): void {
     // A function that ends synchronously releases its slot inside `start()`. A loop, because recursion would overflow the stack.
     if (this.#isHandingOut) return;
     this.#isHandingOut = true;
     try {
-      while (this.#inUse < this.size) {
+      while (this.#inUse < this.#size) {
         const next = this.#waiting.shift();
         if (next === undefined) break;
         const { start } = next;
@@ -91,6 +106,5 @@ export class ExecutionSlots {
     } finally {
       this.#isHandingOut = false;
     }
-    if (this.#inUse === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 }

@@ -135,7 +135,10 @@ function addStep(
   const state = whole && snapshotText(delivered(), whole);
   const { seq, at } = journal.append("StepCommitted", "", data);
   written(at);
-  if (state !== undefined) journal.checkpointSeq = seq;
+  if (state !== undefined) {
+    journal.checkpointSeq = seq;
+    journal.size = state.length;
+  }
   const { pending, chain } = journal;
   pending.checkpoints = appended(pending.checkpoints, { step, seq, chain, key, label, state });
 }

@@ -11,9 +11,14 @@ import { emit, isObserved, type InboxRow, type RunNumber } from "../kernel/index
 import type { HotRun } from "./hot-run.ts";
 import { LoadingRuns } from "./loading-runs.ts";
 import type { PartsOf } from "./worker-parts.ts";
-import { RunCache } from "./run-cache.ts";
+import { RunCache, type Continuation } from "./run-cache.ts";
+import { TURN_SIZE } from "./turn-budget.ts";
 
-const CACHE_SIZE = 1_000;
+const DEFAULT_MEMORY = 256 * 1024 * 1024;
+/** Measured: what a run that waits takes besides its payloads, in bytes. */
+const RUN_MEMORY = 8 * 1024;
+/** What a character of a payload takes as a value of the code, in bytes. */
+const BYTES_PER_CHARACTER = 2;
 
 type UsedParts = PartsOf<
   | "claimer"
@@ -26,21 +31,33 @@ type UsedParts = PartsOf<
   | "pump"
   | "stopper"
   | "store"
+  | "tasks"
+  | "timers"
   | "unawaited"
 >;
 
 export class HeldRuns {
   readonly #parts: UsedParts;
-  readonly #runs = new RunCache<HotRun>(CACHE_SIZE);
+  readonly #runs: RunCache<HotRun>;
   readonly loading = new LoadingRuns();
   /** Counts calls of `evictAll`: a run whose replay started before the last call is released when loaded. */
   epoch = 0;
 
   constructor(parts: UsedParts) {
     this.#parts = parts;
+    this.#runs = new RunCache({
+      limit: parts.options.memory ?? DEFAULT_MEMORY,
+      memoryOf: ({ journal }) => RUN_MEMORY + BYTES_PER_CHARACTER * journal.size,
+      continuationOf: (run) => this.#continuationOf(run),
+    });
   }
 
   // ── what is there ──
+
+  /** run-cache.C3. How many more runs the worker may hold. */
+  get room(): number {
+    return Math.max(0, this.#runs.room - this.loading.size);
+  }
 
   /** Runs that are held or being loaded. */
   get count(): number {
@@ -91,18 +108,27 @@ export class HeldRuns {
   // ── holding ──
 
   hold(run: HotRun): void {
-    this.#runs.hold(run.record.run, run);
+    this.#discard(this.#runs.hold(run));
     this.#parts.pump.markRunning(run);
   }
 
   /** The commit released the turn: the run stays in memory while there is room. */
   release(run: HotRun): void {
-    this.#runs.release(run.record.run, run)?.discard(notHeld);
+    this.#discard(this.#runs.release(run));
+  }
+
+  #discard(evicted: readonly HotRun[]): void {
+    for (const run of evicted) run.discard(notHeld);
+  }
+
+  #continuationOf({ record, execution }: HotRun): Continuation {
+    if (this.#parts.tasks.hasWork(record.run)) return "at_once";
+    return execution.waits.awaitsWork ? "soon" : "unknown";
   }
 
   forget(run: HotRun): void {
     run.discard(notHeld);
-    this.#runs.delete(run.record.run, run);
+    this.#runs.delete(run);
     this.#parts.pump.forget(run);
   }
 
@@ -162,13 +188,18 @@ export class HeldRuns {
       .catch((error: unknown) => this.#parts.log.report(error));
   }
 
-  /** A message that cannot be read stops only the run it was sent to. */
+  /** A message that cannot be read stops only the run it was sent to. Large ones take several turns (turn-budget.B1). */
   applyInbox(run: HotRun, rows: readonly InboxRow[]): void {
+    let count = 0;
+    for (let size = 0; count < rows.length && size < TURN_SIZE; count += 1) size += rows[count]!.data.length;
     try {
-      run.applyInbox(rows);
+      run.applyInbox(count < rows.length ? rows.slice(0, count) : rows);
     } catch (error) {
-      this.#parts.stopper.stopBroken(run, error);
+      return this.#parts.stopper.stopBroken(run, error);
     }
+    if (count === rows.length) return;
+    // A row that the run has received from a later read is skipped.
+    this.#parts.timers.soon(() => this.#parts.isStopped || this.applyInbox(run, rows.slice(count)));
   }
 
   /** Reads what other processes did to the held runs, or to the named ones. */

@@ -24,6 +24,9 @@ import { appended, EMPTY, PendingCommit } from "./pending-commit.ts";
 
 export type JournalParts = PartsOf<"now" | "options">;
 
+/** What an entry costs besides its payload, as a size. */
+export const ENTRY_SIZE = 256;
+
 /** The execution of user code that an entry ends. */
 export type EndedExecution = Pick<ExecutionFacts, "execution" | "startedAt"> & Partial<ExecutionFacts>;
 
@@ -38,6 +41,8 @@ export class JournalWriter {
   checkedAt: number;
   /** The entry of a graph's newest full checkpoint: a replay reads from there on. */
   checkpointSeq = 0;
+  /** About the size of the payloads that a replay reads, and that the code may keep, in characters. */
+  size = 0;
   /** The time of the next entries; undefined: now. A recorded answer keeps the time of its origin (fork.F6). */
   at: EpochMs | undefined;
 
@@ -123,6 +128,8 @@ export class JournalWriter {
     this.pending.entries.push(traced);
     // Each 4 KB of data counts as one more entry.
     this.pending.weight += 1 + (data.length >> 12);
+    this.pending.size += data.length + ENTRY_SIZE;
+    this.size += data.length;
     return entry;
   }
 
@@ -202,6 +209,7 @@ export class JournalWriter {
   }
 
   emit(chunk: NewChunk): void {
+    this.pending.size += ("data" in chunk ? chunk.data.length : 0) + ENTRY_SIZE;
     this.pending.chunks = appended(this.pending.chunks, chunk);
   }
 

@@ -1,9 +1,11 @@
 // Loads what a replay needs: the whole journal, or for a graph its newest full checkpoint and the entries after it.
 
+import type { Timers } from "../base/index.ts";
 import {
   decodeData,
   decodeEntriesOf,
-  findJournalFault,
+  findHeadFault,
+  followChain,
   forkOriginOf,
   isDeliveredMessage,
   rebuildCheckpoints,
@@ -25,19 +27,52 @@ export interface LoadedJournal {
   readonly checkpointSeq?: number | undefined;
 }
 
-export async function loadJournal(store: Store, record: RunRecord, body: WorkflowBody): Promise<LoadedJournal> {
+export async function loadJournal(
+  store: Store,
+  timers: Timers,
+  record: RunRecord,
+  body: WorkflowBody,
+): Promise<LoadedJournal> {
   const whole = body.restore && (await store.findCheckpoint(record.run, Number.MAX_SAFE_INTEGER, true));
   if (body.restore === undefined || whole?.state === undefined) {
-    const entries = await store.readJournal(record.run, 0);
-    // Checked on every load: neither SQLite nor a default PostgreSQL detects a flipped byte.
-    const fault = findJournalFault(entries, record);
+    const { entries, fault } = await readChecked(store, timers, record);
     if (fault === undefined && body.restore !== undefined && isFork(entries)) return restoreFork(body.restore, entries);
     // fork.F5
     const shared = fault === undefined ? await readShared(store, entries[0]) : undefined;
     if (shared === undefined || shared.entries.length === 0) return { entries, fault, restored: undefined };
     return { entries: [...shared.entries, ...entries], fault: shared.fault, restored: undefined };
   }
-  return readFromCheckpoint(store, record, body.restore, whole, whole.state);
+  return readFromCheckpoint(store, timers, record, body.restore, whole, whole.state);
+}
+
+/** The first page of a journal holds this many entries; the size of these tells how many the next one holds. */
+const FIRST_PAGE = 32;
+const MAX_PAGE = 2_048;
+/** About the size of a page, in characters. */
+const PAGE_SIZE = 1024 * 1024;
+
+/** Reads the entries after a place page by page, so that a large journal does not keep the event loop from other work. */
+async function readChecked(
+  store: Store,
+  timers: Timers,
+  record: RunRecord,
+  from?: { readonly seq: number; readonly chain: string },
+): Promise<{ readonly entries: readonly Entry[]; readonly fault: JournalFault | undefined }> {
+  const entries: Entry[] = [];
+  let place = from;
+  let size = 0;
+  for (let limit = FIRST_PAGE; ;) {
+    const page = await store.readJournal(record.run, place?.seq ?? 0, limit);
+    entries.push(...page);
+    // Checked on every load: neither SQLite nor a default PostgreSQL detects a flipped byte.
+    const next = followChain(page, place);
+    if ("problem" in next) return { entries, fault: next };
+    place = next;
+    if (page.length < limit) return { entries, fault: findHeadFault(place, record) };
+    for (const { data } of page) size += data.length;
+    limit = Math.min(MAX_PAGE, Math.max(1, Math.floor((PAGE_SIZE * entries.length) / Math.max(1, size))));
+    await new Promise<void>((resolve) => timers.soon(resolve));
+  }
 }
 
 function isFork([first]: readonly Entry[]): boolean {
@@ -58,16 +93,19 @@ function restoreFork(restore: NonNullable<WorkflowBody["restore"]>, entries: rea
 
 async function readFromCheckpoint(
   store: Store,
+  timers: Timers,
   record: RunRecord,
   restore: NonNullable<WorkflowBody["restore"]>,
   { seq, chain }: NewCheckpoint,
   state: string,
 ): Promise<LoadedJournal> {
-  const first = await store.readJournal(record.run, 0, 1);
-  const tail = await store.readJournal(record.run, seq - 1);
-  const fault = findJournalFault(tail.slice(1), record, { seq, chain });
+  const [first, checkpoint] = await Promise.all([
+    store.readJournal(record.run, 0, 1),
+    store.readJournal(record.run, seq - 1, 1),
+  ]);
+  const { entries: after, fault } = await readChecked(store, timers, record, { seq, chain });
   if (fault !== undefined) return { entries: first, fault, restored: undefined };
-  return journalFrom(restore, state, first, tail);
+  return journalFrom(restore, state, first, [...checkpoint, ...after]);
 }
 
 /** `tail` starts with the entry of the full checkpoint. */

@@ -6,7 +6,7 @@ import {
   driveThrough,
   EmittedChunks,
   ForkAnswers,
-  indexJournal,
+  indexJournalInTurns,
   readHistory,
   unknownFlags,
   type Execution,
@@ -14,10 +14,12 @@ import {
   type WorkflowBody,
 } from "../workflow/index.ts";
 import { loadJournal } from "./load-journal.ts";
+import { ENTRY_SIZE } from "./journal-writer.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 export type LoadedRun =
-  | { readonly status: "ready"; readonly execution: Execution; readonly isNew: boolean }
+  /** `size`: about the size of its entries in memory. */
+  | { readonly status: "ready"; readonly execution: Execution; readonly isNew: boolean; readonly size: number }
   /** The run must be stopped; `code` and `message` are the evidence. */
   | { readonly status: "unfit"; readonly code: string; readonly message: string; readonly seq: number };
 
@@ -27,7 +29,7 @@ export async function loadRun(
   body: WorkflowBody,
   newExecution: (recorded: RecordedJournal) => Execution,
 ): Promise<LoadedRun> {
-  const { entries, fault, restored, checkpointSeq = 0 } = await loadJournal(store, record, body);
+  const { entries, fault, restored, checkpointSeq = 0 } = await loadJournal(store, timers, record, body);
   if (fault !== undefined)
     return {
       status: "unfit",
@@ -43,7 +45,7 @@ export async function loadRun(
       message: `A newer version of reprise started run ${record.id} (replay flags ${unknown.join(", ")}), so this version cannot replay it. Update reprise, then run \`reprise resume ${shellWord(record.id)}\`.`,
       seq: 1,
     };
-  const recorded = indexJournal(entries);
+  const recorded = await indexJournalInTurns(entries, timers);
   const execution = newExecution(recorded);
   if (Object.values(execution.body.ports).some(({ port }) => port === "stream"))
     execution.emitted = new EmittedChunks(await store.readEmitted(record.run));
@@ -64,7 +66,8 @@ export async function loadRun(
   }
   // fork.F2. A fork starts with two entries.
   const isNew = record.head === (forkOriginOf(recorded.started.data) === undefined ? 1 : 2);
-  return { status: "ready", execution, isNew };
+  const size = entries.reduce((sum, { data }) => sum + data.length + ENTRY_SIZE, 0);
+  return { status: "ready", execution, isNew, size };
 }
 
 /** fork-answers.A2. The history of the origin, if the effects of the fork are those that it recorded. */

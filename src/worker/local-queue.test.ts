@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClaimedItem } from "../kernel/index.ts";
 import { ExecutionSlots } from "./execution-slots.ts";
+import { QueueGates } from "./queue-gates.ts";
 import { LocalQueue, LONG_WAIT_MS, SHORT_WAIT_MS, type QueuedItem } from "./local-queue.ts";
 
 const SLOTS = 2;
@@ -13,7 +14,7 @@ function world() {
     set: (ms: number, fn: () => void) => (due.push({ at: now + ms, fn }), () => {}),
     soon: (fn: () => void) => fn(),
   };
-  const queue = new LocalQueue({ slots, timers, now: () => now });
+  const queue = new LocalQueue({ slots, timers, now: () => now, gates: new QueueGates({} as never) });
   const started: QueuedItem[] = [];
   const givenBack: QueuedItem[] = [];
   const item = (name: string, data = "{}"): QueuedItem =>

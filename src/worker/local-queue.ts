@@ -12,7 +12,8 @@
 
 import type { EpochMs } from "../base/index.ts";
 import type { ClaimedItem } from "../kernel/index.ts";
-import type { SlotWaiter } from "./execution-slots.ts";
+import type { ExecutionSlots, SlotWaiter } from "./execution-slots.ts";
+import type { QueueGate } from "./queue-gates.ts";
 import type { PartsOf } from "./worker-parts.ts";
 
 export const SHORT_WAIT_MS = 50;
@@ -22,7 +23,7 @@ const MAX_WINDOW = 16_384;
 /** The largest sum of inputs that wait, in characters: each is in memory. */
 const MAX_WAITING_SIZE = 32 * 1024 * 1024;
 
-type UsedParts = PartsOf<"now" | "slots" | "timers">;
+type UsedParts = PartsOf<"gates" | "now" | "slots" | "timers">;
 
 export interface QueuedItem {
   readonly item: ClaimedItem;
@@ -33,6 +34,8 @@ export interface QueuedItem {
 interface Enqueued {
   readonly since: EpochMs;
   readonly waiter: SlotWaiter;
+  /** What it waits for: a slot of its queue, or an execution slot. */
+  readonly slots: ExecutionSlots;
   readonly giveBack: () => void;
 }
 
@@ -89,19 +92,30 @@ export class LocalQueue {
     this.#parts.slots.unreserve();
   }
 
-  /** Calls `start` now or when a slot is free. `giveBack` is called instead if the work waits too long, after it was removed. */
+  /**
+   * Calls `start` now, or when a slot of the item's queue and then an execution slot are free. `giveBack` is called instead if the work
+   * waits too long, after it was removed.
+   */
   add(work: QueuedItem, start: () => void, giveBack: () => void): void {
     const { item, isEager } = work;
-    const { slots } = this.#parts;
+    const { slots, gates } = this.#parts;
     if (isEager) this.#unreserve(item.data);
-    const waiter = slots.whenFree(() => {
+    const gate = gates.of(item);
+    const run = (): void => {
       const waited = this.#remove(work);
-      this.#adapt(waited === undefined ? 0 : this.#parts.now() - waited.since);
+      this.#adapt(gate, waited === undefined ? 0 : this.#parts.now() - waited.since);
       start();
-    });
+    };
+    const enter = (): void => this.#enqueue(work, slots, slots.whenFree(run), giveBack);
+    if (gate === undefined) enter();
+    else this.#enqueue(work, gate.slots, gate.slots.whenFree(enter), giveBack);
+  }
+
+  #enqueue(work: QueuedItem, slots: ExecutionSlots, waiter: SlotWaiter | undefined, giveBack: () => void): void {
     if (waiter === undefined) return;
-    this.#waiting.set(work, { since: this.#parts.now(), waiter, giveBack });
-    this.#waitingSize += item.data.length;
+    const before = this.#waiting.get(work);
+    this.#waiting.set(work, { since: before?.since ?? this.#parts.now(), waiter, slots, giveBack });
+    if (before === undefined) this.#waitingSize += work.item.data.length;
     this.#checkLater();
   }
 
@@ -109,7 +123,8 @@ export class LocalQueue {
   withdraw(work: QueuedItem): boolean {
     const waiting = this.#remove(work);
     if (waiting === undefined) return false;
-    this.#parts.slots.withdraw(waiting.waiter);
+    waiting.slots.withdraw(waiting.waiter);
+    if (waiting.slots === this.#parts.slots) this.#parts.gates.of(work.item)?.slots.release();
     if (work.isEager) this.#eager -= 1;
     return true;
   }
@@ -117,6 +132,7 @@ export class LocalQueue {
   /** A function has ended; `ms`: how long it took. */
   onEnded({ item, isEager }: QueuedItem, ms: number): void {
     if (isEager) this.#eager -= 1;
+    this.#parts.gates.of(item)?.slots.release();
     const before = this.#durations.get(item.name);
     this.#durations.set(item.name, before === undefined ? ms : before + (ms - before) / 8);
   }
@@ -126,11 +142,22 @@ export class LocalQueue {
     for (const [work, waiting] of this.#waiting) this.#giveBack(work, waiting);
   }
 
-  #isShort(task: string): boolean {
-    return (this.#durations.get(task) ?? Number.POSITIVE_INFINITY) <= LONG_WAIT_MS;
+  /** queue-gates.G4. Gives back the items that wait for a slot of the queue. */
+  giveBackWaiting({ slots }: QueueGate): void {
+    for (const [work, waiting] of this.#waiting) if (waiting.slots === slots) this.#giveBack(work, waiting);
   }
 
-  #adapt(waitedMs: number): void {
+  /** How long the task's function takes on average; unlimited if none has ended here. */
+  averageMs(task: string): number {
+    return this.#durations.get(task) ?? Number.POSITIVE_INFINITY;
+  }
+
+  #isShort(task: string): boolean {
+    return this.averageMs(task) <= LONG_WAIT_MS;
+  }
+
+  #adapt(gate: QueueGate | undefined, waitedMs: number): void {
+    if (gate !== undefined) return gate.adapt(waitedMs);
     const { size } = this.#parts.slots;
     if (waitedMs > SHORT_WAIT_MS) this.#window = Math.max(size, this.#window - 1);
     else if (this.#isLimiting) this.#window = Math.min(Math.max(size, MAX_WINDOW), this.#window + 1);
@@ -156,7 +183,9 @@ export class LocalQueue {
     const overdue = this.#parts.now() - LONG_WAIT_MS;
     for (const [work, waiting] of this.#waiting) {
       if (waiting.since > overdue) break;
-      this.#window = this.#parts.slots.size;
+      const gate = this.#parts.gates.of(work.item);
+      if (gate === undefined) this.#window = this.#parts.slots.size;
+      else gate.shrink();
       this.#giveBack(work, waiting);
     }
     if (this.#waiting.size > 0) this.#checkLater();

@@ -25,6 +25,9 @@ export class PendingCommit {
   readonly entries: Entry[] = [];
   /** The number of entries, where a large entry counts as several: pending entries stay in memory. */
   weight = 0;
+  /** The size of the payloads, in characters. */
+  size = 0;
+  #takenSize = 0;
   /** The code receives them once the commit is durable. */
   deliveries: readonly Delivery[] = EMPTY;
   finished: readonly ItemFence[] = EMPTY;
@@ -44,6 +47,13 @@ export class PendingCommit {
 
   constructor(previousChain: string) {
     this.previousChain = previousChain;
+  }
+
+  /** By how much it has grown since the last call (turn-budget.B1). */
+  takeAddedSize(): number {
+    const added = this.size - this.#takenSize;
+    this.#takenSize = this.size;
+    return added;
   }
 
   get isEmpty(): boolean {

@@ -11,6 +11,9 @@
 // pump.P5. Graph nodes that have just started often end at once, so a flush waits for them briefly. Then a step and the node
 //   that follows are one commit, and so are many items of a wide step.
 // pump.P6. With a remote store, polls for work follow the batch they would have been in, and no batch waits for them.
+// pump.P7. No turn of the event loop takes long. A turn resumes some of the runs, and handles payloads up to a size (turn-budget.B1). A
+//   batch holds some of the writes, up to a size; one write may exceed it. Code of runs does not continue while what it has
+//   produced waits for a batch.
 
 import { invariant, RepriseError, type EpochMs } from "../base/index.ts";
 import {
@@ -26,9 +29,18 @@ import {
 } from "../kernel/index.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { PartsOf } from "./worker-parts.ts";
+import { countEntries, sizeOf, subjectOf } from "./batched-writes.ts";
+import { TurnBudget } from "./turn-budget.ts";
 
-/** How many pending entries make a flush go before further deliveries. */
-const FLUSH_AT = 2_000;
+/** pump.P7. How many pending entries make a flush go before further deliveries, and about how many a batch holds. */
+const BATCH_ENTRIES = 1_000;
+/** pump.P7. The size of pending payloads that does the same, in characters. */
+const BATCH_SIZE = 1024 * 1024;
+/** pump.P7. How many submitted writes a batch holds, and their size. */
+const BATCH_SUBMITTED = 500;
+const SUBMITTED_SIZE = BATCH_SIZE / 2;
+/** pump.P7. How many runs one turn resumes, and how many it collects the commands of. */
+const TURN_RUNS = 500;
 /** pump.P5. How long a flush waits for nodes. */
 const NODES_MS = 5;
 /** pump.P4. How long transactions may keep batches waiting. */
@@ -64,6 +76,7 @@ type UsedParts = PartsOf<"claimer" | "commits" | "events" | "stopper" | "store" 
 
 export class Pump {
   readonly #parts: UsedParts;
+  readonly turn = new TurnBudget(() => this.wake());
   readonly #store: Store;
   readonly #pipeline: NonNullable<Store["pipeline"]>;
   #submitted: SubmittedWrite[] = [];
@@ -96,6 +109,7 @@ export class Pump {
   submit<W extends Write>(write: W): Promise<OutcomeOf<W>> {
     return new Promise((resolve, reject) => {
       if (this.#stopped) return reject(closedError());
+      this.turn.spend(sizeOf(write));
       this.#submitted.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
       this.wake();
     });
@@ -122,6 +136,7 @@ export class Pump {
   }
 
   markDirty(run: HotRun): void {
+    this.turn.spend(run.journal.pending.takeAddedSize());
     this.#dirty.add(run);
     this.wake();
   }
@@ -162,6 +177,7 @@ export class Pump {
     return (
       this.#stopped ||
       (!this.#scheduled &&
+        !this.turn.hasWork &&
         this.#batchesInFlight.size === 0 &&
         !this.#isExclusive &&
         this.#pollsInFlight.size === 0 &&
@@ -196,25 +212,47 @@ export class Pump {
   readonly #tick = (): void => {
     this.#scheduled = false;
     if (this.#stopped) return;
-    const drained = this.#draining;
-    let nodesBegan = false;
-    if (drained.length > 0) {
-      this.#draining = [];
-      for (const run of drained) {
-        run.isRunning = false;
-        this.#parts.commits.onDrained(run);
-        if (run.nodes?.hasStarted !== true) continue;
-        run.nodes.hasStarted = false;
-        nodesBegan = true;
-      }
-    }
-    let waiting = 0;
-    for (const run of this.#dirty) waiting += run.pendingWeight;
-    if (waiting >= FLUSH_AT) this.#flush();
+    if (this.#isFull()) return this.#flush();
+    this.turn.renew();
+    const { isLeft, nodesBegan } = this.#collect();
+    if (this.#isFull()) this.#flush();
+    else if (isLeft || this.turn.hasWork) this.wake();
     else if (this.#ready.length > 0) this.#deliver();
     else if (nodesBegan && this.#mayDelayFlush()) this.wake();
     else this.#flush();
   };
+
+  /** pump.P7. Whether what is pending fills a batch. */
+  #isFull(): boolean {
+    let entries = 0;
+    let size = 0;
+    for (const run of this.#dirty) {
+      entries += run.pendingWeight;
+      size += run.journal.pending.size;
+    }
+    return entries >= BATCH_ENTRIES || size >= BATCH_SIZE;
+  }
+
+  /** Collects the commands of runs whose code has run. `isLeft`: of some of them; `nodesBegan`: nodes of graphs have started. */
+  #collect(): { readonly isLeft: boolean; readonly nodesBegan: boolean } {
+    let nodesBegan = false;
+    let count = 0;
+    const drained = this.#draining;
+    this.#draining = [];
+    for (const run of drained) {
+      if (count === TURN_RUNS || (this.turn.isSpent && count > 0)) break;
+      count += 1;
+      run.isRunning = false;
+      this.#parts.commits.onDrained(run);
+      if (run.nodes?.hasStarted !== true) continue;
+      run.nodes.hasStarted = false;
+      nodesBegan = true;
+    }
+    // Runs that were resumed meanwhile come after those of this turn.
+    const isLeft = count < drained.length;
+    if (isLeft) this.#draining = [...drained.slice(count), ...this.#draining];
+    return { isLeft, nodesBegan };
+  }
 
   /** pump.P5 */
   #mayDelayFlush(): boolean {
@@ -225,9 +263,7 @@ export class Pump {
 
   /** pump.P1 */
   #deliver(): void {
-    const ready = this.#ready;
-    this.#ready = [];
-    for (const run of ready) {
+    for (const run of this.#ready.splice(0, TURN_RUNS)) {
       run.isQueued = false;
       if (run.isDiscarded || !run.hasDeliverable) continue;
       run.deliverNext();
@@ -241,10 +277,12 @@ export class Pump {
     this.#flushDelayedUntil = undefined;
     this.#parts.claimer.claim();
     const waiters = this.#flushWaiters.splice(0);
-    const transacting: HotRun[] = [];
-    if (!this.#isDeliveryHeld) for (const run of this.#dirty) if (run.hasTransaction) transacting.push(run);
-    this.#isExclusive = waiters.length > 0 || transacting.length > 0;
-    const batch = this.#planBatch();
+    const candidates: HotRun[] = [];
+    if (!this.#isDeliveryHeld) for (const run of this.#dirty) if (run.hasTransaction) candidates.push(run);
+    this.#isExclusive = waiters.length > 0 || candidates.length > 0;
+    const batch = this.#planBatch(waiters.length > 0);
+    // pump.P4. Not those whose entries the batch had no place for.
+    const transacting = candidates.filter((run) => !this.#dirty.has(run));
     if (batch.writes.length > 0) {
       void this.#writeBatch(batch, waiters, transacting);
       // The second half of the writes.
@@ -268,8 +306,8 @@ export class Pump {
     return true;
   }
 
-  /** pump.P3. Takes all pending writes, or half of them when a second batch may start at once. */
-  #planBatch(): Batch {
+  /** pump.P3, pump.P7. Takes pending writes, or half of them when a second batch may start at once; `all`: without a limit. */
+  #planBatch(all: boolean): Batch {
     const { batches, writes } = this.#pipeline;
     const isShared = batches > 1 && this.#batchesInFlight.size === 0 && !this.#isExclusive;
     const isHalf = isShared && this.#dirty.size + this.#submitted.length >= 2 * writes;
@@ -278,10 +316,13 @@ export class Pump {
     const turns: TurnWrite[] = [];
     const inFlight = this.#subjectsInFlight();
     let left = Math.ceil(this.#dirty.size * share);
+    let [entries, size] = [0, 0];
     for (const run of this.#dirty) {
-      if (left-- <= 0) break;
+      if (left-- <= 0 || (!all && (entries >= BATCH_ENTRIES || size >= BATCH_SIZE))) break;
       if (inFlight?.has(run.record.run) === true) continue;
       this.#dirty.delete(run);
+      entries += Math.max(1, run.pendingWeight);
+      size += run.journal.pending.size;
       const write = this.#takeWrite(run);
       if (write === undefined) continue;
       runs.push(run);
@@ -290,9 +331,13 @@ export class Pump {
     const submitted: SubmittedWrite[] = [];
     const later: SubmittedWrite[] = [];
     left = Math.ceil(this.#submitted.length * share);
+    if (!all) left = Math.min(left, BATCH_SUBMITTED);
+    size = 0;
     for (const one of this.#submitted)
-      if (submitted.length < left && inFlight?.has(subjectOf(one.write)) !== true) submitted.push(one);
-      else later.push(one);
+      if (submitted.length < left && (all || size < SUBMITTED_SIZE) && inFlight?.has(subjectOf(one.write)) !== true) {
+        submitted.push(one);
+        size += sizeOf(one.write);
+      } else later.push(one);
     this.#submitted = later;
     const batch = { runs, turns, submitted, writes: [...turns, ...submitted.map(({ write }) => write)] };
     // queue.Q5
@@ -415,18 +460,6 @@ function closedError(): RepriseError {
     "ENGINE_CLOSED",
     "The engine was closed before it wrote this to the store. Do it again with an open engine.",
   );
-}
-
-function countEntries(turns: readonly TurnWrite[]): number {
-  return turns.reduce((sum, { entries }) => sum + entries.length, 0);
-}
-
-/** pump.P3. The run a write changes, by number or id. Writes that change no run share the subject `""`, so they stay in order. */
-function subjectOf(write: Write): RunNumber | string {
-  if ("to" in write) return write.to;
-  if ("id" in write) return write.id;
-  if (!("run" in write)) return "";
-  return typeof write.run === "number" ? write.run : write.run.id;
 }
 
 function subjectsOf({ runs, submitted }: Batch): readonly (RunNumber | string)[] {

@@ -233,6 +233,7 @@ function attempt(
     execution: item.execution,
     timeoutMs: timeout === undefined ? undefined : toMs(timeout),
     timers: parts.timers,
+    turn: parts.pump.turn,
     logger: parts.logger,
   });
   const spending = itemSpending(running, `Node ${node.id}`, work.cost);

@@ -13,6 +13,7 @@ import { retryOrFail } from "./retry-or-fail.ts";
 import { Spending } from "./spender.ts";
 
 export type OperationParts = PartsOf<
+  | "budgetOffers"
   | "drain"
   | "log"
   | "logger"
@@ -85,6 +86,7 @@ function startOperation(
     execution: executionOf(request, attempt),
     timeoutMs: timeout === undefined ? undefined : toMs(timeout),
     timers: parts.timers,
+    turn: parts.pump.turn,
     logger: parts.logger,
     streams: run,
     node: request.isNode === true ? { slots: parts.nodeSlots } : undefined,

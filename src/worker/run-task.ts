@@ -82,6 +82,7 @@ export function runTask(running: RunningItem, body: TaskBody): Attempt | undefin
     // remote-tasks.R1
     timeoutMs: remote === undefined ? timeoutMs : undefined,
     timers: parts.timers,
+    turn: parts.pump.turn,
     logger: parts.logger,
   });
   const spending = itemSpending(running, `Task ${item.name}`, body.cost);

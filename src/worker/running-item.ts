@@ -8,6 +8,7 @@ import type { QueuedItem } from "./local-queue.ts";
 import type { NextAttempt } from "./run-task.ts";
 
 export type ItemParts = PartsOf<
+  | "budgetOffers"
   | "claimer"
   | "failures"
   | "limits"

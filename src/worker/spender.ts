@@ -29,7 +29,7 @@ import type { PartsOf } from "./worker-parts.ts";
 /** spender.W3. How long after a failure of the store. */
 const REPEAT_MS = 100;
 
-type UsedParts = PartsOf<"options" | "pump" | "timers">;
+type UsedParts = PartsOf<"budgetOffers" | "options" | "pump" | "timers">;
 
 /** The step that spends, and where it reserves. */
 export interface Spender extends Omit<ReserveWrite, "write" | "reserve"> {
@@ -77,6 +77,7 @@ export class Spending {
         this.#announceReached(true);
         attempt.abandon(new RepriseError("BUDGET_REACHED", reachedText(runId, name, amounts, outcome.budget)));
         onWaiting();
+        this.#parts.budgetOffers.watch(outcome.budget.owner, place);
         return undefined;
       case "reached":
         this.#announceReached(false);

@@ -7,7 +7,7 @@ import type { PartsOf } from "./worker-parts.ts";
 import { RunningItem, type ItemParts } from "./running-item.ts";
 import { runTask } from "./run-task.ts";
 
-type UsedParts = ItemParts & PartsOf<"flows" | "localQueue" | "registry" | "slots">;
+type UsedParts = ItemParts & PartsOf<"flows" | "gates" | "localQueue" | "registry" | "slots">;
 
 export class TaskPool {
   readonly #parts: UsedParts;
@@ -111,8 +111,15 @@ export class TaskPool {
     else running.attempt?.abandon(reason());
   }
 
+  /** worker.R3 */
   abandonAll(reason: () => unknown): void {
+    const { gates, localQueue } = this.#parts;
+    gates.shut();
+    // First, so that none of them starts in the slot of another one.
+    for (const ofRun of [...this.#byRun.values()])
+      for (const running of [...ofRun.values()]) if (localQueue.withdraw(running)) this.#unregister(running);
     for (const run of [...this.#byRun.keys()]) this.abandon(run, reason);
+    gates.reset();
   }
 
   /** Whether this worker holds the item under that token. */

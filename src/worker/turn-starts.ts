@@ -105,13 +105,13 @@ export class TurnStarts {
       const evidence = encode({ code, message, seq, status: "blocked", where: `entry ${seq}` });
       return stopper.stopWith(record, token, evidence, "blocked", message);
     }
-    const { execution, isNew } = loaded;
+    const { execution, isNew, size } = loaded;
     if (isObserved()) {
       const { id: run, definition, head: entries } = record;
       emit(isNew ? { event: "run.started", run, definition } : { event: "run.resumed", run, definition, entries });
     }
     const tasks = this.#parts.tasks.countLocal(record.run) + loading.results.length;
-    const hot = this.#hold(record, execution, token, readBefore(record, inbox), tasks);
+    const hot = this.#hold(record, execution, token, { read: readBefore(record, inbox), size, tasks });
     if (loading.paused) control.setPaused(hot, true);
     if (drain.isDraining) hot.pause();
     runs.applyInbox(hot, inbox);
@@ -132,7 +132,7 @@ export class TurnStarts {
     if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     execution.start();
     execution.caughtUp();
-    const hot = this.#hold(record, execution, token, 0);
+    const hot = this.#hold(record, execution, token, { read: 0, size: first.data.length, tasks: 0 });
     if (record.arrivals > 0) runs.loadInbox(hot);
   }
 
@@ -206,8 +206,14 @@ export class TurnStarts {
     };
   }
 
-  #hold(record: RunRecord, execution: Execution, token: string, read: number, tasks = 0): HotRun {
+  #hold(
+    record: RunRecord,
+    execution: Execution,
+    token: string,
+    { read, size, tasks }: { readonly read: number; readonly size: number; readonly tasks: number },
+  ): HotRun {
     const hot = new HotRun(record, execution, this.#parts, token, read, tasks);
+    hot.journal.size = size;
     this.#parts.runs.hold(hot);
     return hot;
   }

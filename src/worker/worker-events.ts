@@ -102,7 +102,8 @@ export class WorkerEvents {
 
   /** The lease was renewed. The poller's timer stops while the machine sleeps, and does not see the wall clock jump. */
   renewed(): void {
-    const { claimer, quarantine, schedules } = this.#parts;
+    const { claimer, gates, quarantine, schedules } = this.#parts;
+    gates.returnIdle();
     claimer.request(...(quarantine.holdsIsolated ? CLAIM_KINDS : (["due"] as const)));
     schedules.poll();
   }

@@ -24,6 +24,8 @@ export interface WorkerOptions {
   readonly queues: readonly string[] | undefined;
   readonly labels: Labels;
   readonly leaseMs: number;
+  /** run-cache.C1. The limit of the runs in memory, in bytes; default: 256 MiB (held-runs.ts). */
+  readonly memory?: number | undefined;
   readonly heartbeats: boolean;
   readonly polls: boolean;
   readonly determinism: Determinism;

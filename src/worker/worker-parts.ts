@@ -7,6 +7,7 @@
 import type { EpochMs, PayloadLimits, Timers } from "../base/index.ts";
 import type { Logger, Store } from "../kernel/index.ts";
 import { Poller, ProcessLog, type Registry } from "../process/index.ts";
+import { BudgetOffers } from "./budget-offers.ts";
 import { ClaimDispatch } from "./claim-dispatch.ts";
 import { ClaimFilter } from "./claim-filter.ts";
 import { Claimer } from "./claimer.ts";
@@ -26,6 +27,7 @@ import { OutboxRelay } from "./outbox-relay.ts";
 import { PersistentWrites } from "./persistent-writes.ts";
 import { Pump } from "./pump.ts";
 import { Quarantine } from "./quarantine.ts";
+import { QueueGates } from "./queue-gates.ts";
 import { Restart } from "./restart.ts";
 import { RunStopper } from "./run-stopper.ts";
 import { ScheduleRunner } from "./schedule-runner.ts";
@@ -73,7 +75,7 @@ export class Parts {
 
   // Runs in memory: what comes in, what is there, what goes out.
   readonly starts: TurnStarts;
-  readonly runs = new HeldRuns(this);
+  readonly runs: HeldRuns;
   readonly commits = new TurnCommits(this);
   readonly control = new HeldRunControl(this);
   readonly stopper = new RunStopper(this);
@@ -81,6 +83,8 @@ export class Parts {
 
   // User code and messages.
   readonly memos: Memos;
+  readonly budgetOffers = new BudgetOffers(this);
+  readonly gates = new QueueGates(this);
   readonly localQueue: LocalQueue;
   readonly tasks = new TaskPool(this);
   readonly flows: FlowRunner;
@@ -123,6 +127,7 @@ export class Parts {
     this.eagerClaims = new EagerClaims(this);
     this.claimer = new Claimer(this);
     this.starts = new TurnStarts(this);
+    this.runs = new HeldRuns(this);
     this.localQueue = new LocalQueue(this);
     this.memos = new Memos(this);
     this.flows = new FlowRunner(this);

@@ -1,6 +1,6 @@
 // Worker: claims work, runs it and commits the results. Here: its start, its drain and its end; worker-parts.ts has what it consists of.
 //
-// worker.R1. A worker runs at most `concurrency` user functions at once, and holds at most `HELD_LIMIT` runs.
+// worker.R1. A worker runs at most `concurrency` user functions at once, and holds as many runs as run-cache.C3 allows.
 // worker.R2. A draining worker starts no new work. Functions that run may finish until the grace period ends. The worker
 //   releases each run as soon as none of its functions run.
 // worker.R3. After a store failure the worker drops everything it holds and continues under a new number (restart.ts).

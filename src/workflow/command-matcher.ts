@@ -388,12 +388,13 @@ export class CommandMatcher {
 }
 
 function idIn({ prefix, counts }: NodeScope, type: CommandType): string {
-  return `${prefix}${type}(${counts.get(type) ?? 0})`;
+  return `${prefix}${type}(${counts?.get(type) ?? 0})`;
 }
 
 function nextIn(node: NodeScope, type: CommandType): string {
   const id = idIn(node, type);
-  node.counts.set(type, (node.counts.get(type) ?? 0) + 1);
+  const counts = (node.counts ??= new Map());
+  counts.set(type, (counts.get(type) ?? 0) + 1);
   return id;
 }
 

@@ -1,4 +1,7 @@
 // Context object: the `ctx` of workflow code. It checks arguments and makes the requests. Its methods need no `this`.
+//
+// context-object.X1. A method is made when code first uses it. Most code uses few of them, and all of them would be a third of the memory of a
+//   run that waits.
 
 import { checkName, checkOptionNames, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
 import {
@@ -256,47 +259,38 @@ function stateOf(execution: Execution): DurableState<Record<string, unknown>> {
   };
 }
 
-export function createContext(execution: Execution): WorkflowContext {
-  const { id, generation } = execution.identity;
-  const { draws } = execution;
-  const context = {
-    runId: draws.runId,
-    get models() {
-      return draws.models;
-    },
-    get idempotencyKey() {
-      return idempotencyKeyOf(id, generation, "");
-    },
-    get abortSignal() {
-      return execution.cancellation.signal;
-    },
-    get log() {
-      return loggerOf(execution);
-    },
-    task: (task: AnyTask, input?: unknown, options?: TaskCallOptions) =>
-      asTask(() => runTask(execution, task, input, options)),
-    run: (name: string, ...rest: readonly unknown[]) => rejecting(() => runOperation(execution, name, rest)),
-    tx: (name: string, database: Database<unknown>, call: unknown) =>
-      rejecting(() => runTransaction(execution, name, database, call)),
-    child: (definition: Definition, input?: unknown, options?: ChildOptions) =>
-      startChild(execution, definition, input, options),
-    promise: (name: string, options: { key?: string; timeout?: Parameters<typeof toMs>[0]; show?: unknown } = {}) =>
+/** Each makes a method of `ctx` for one run. */
+const METHODS: Readonly<Record<string, (execution: Execution) => unknown>> = {
+  task: (execution: Execution) => (task: AnyTask, input?: unknown, options?: TaskCallOptions) =>
+    asTask(() => runTask(execution, task, input, options)),
+  run:
+    (execution: Execution) =>
+    (name: string, ...rest: readonly unknown[]) =>
+      rejecting(() => runOperation(execution, name, rest)),
+  tx: (execution: Execution) => (name: string, database: Database<unknown>, call: unknown) =>
+    rejecting(() => runTransaction(execution, name, database, call)),
+  child: (execution: Execution) => (definition: Definition, input?: unknown, options?: ChildOptions) =>
+    startChild(execution, definition, input, options),
+  promise:
+    (execution: Execution) =>
+    (name: string, options: { key?: string; timeout?: Parameters<typeof toMs>[0]; show?: unknown } = {}) =>
       rejecting(() => {
         checkOptionNames(options, ["key", "show", "timeout"], `ctx.promise(${name})`);
         const { key, timeout, show } = options;
         const timeoutMs = timeout === undefined ? undefined : toMs(timeout, `ctx.promise(${name}): timeout`);
         return requestPromise(execution, name, key, timeoutMs, show);
       }),
-    resolve: (
-      definition: Definition,
-      runId: string,
-      name: string,
-      value?: unknown,
-      options: PromiseSettleOptions = {},
-    ) => rejecting(() => requestSettle(execution, { definition, runId, name, options }, { value })),
-    reject: (definition: Definition, runId: string, name: string, error: unknown, options: PromiseSettleOptions = {}) =>
+  resolve:
+    (execution: Execution) =>
+    (definition: Definition, runId: string, name: string, value?: unknown, options: PromiseSettleOptions = {}) =>
+      rejecting(() => requestSettle(execution, { definition, runId, name, options }, { value })),
+  reject:
+    (execution: Execution) =>
+    (definition: Definition, runId: string, name: string, error: unknown, options: PromiseSettleOptions = {}) =>
       rejecting(() => requestSettle(execution, { definition, runId, name, options }, { error })),
-    receive: (names: string | readonly string[], options: { timeout?: Parameters<typeof toMs>[0] } = {}) =>
+  receive:
+    (execution: Execution) =>
+    (names: string | readonly string[], options: { timeout?: Parameters<typeof toMs>[0] } = {}) =>
       rejecting(() => {
         checkOptionNames(options, ["timeout"], "ctx.receive");
         const { timeout } = options;
@@ -306,35 +300,80 @@ export function createContext(execution: Execution): WorkflowContext {
           timeout === undefined ? undefined : toMs(timeout, "ctx.receive: timeout"),
         );
       }),
-    sleep: (duration: Parameters<typeof toMs>[0], options?: TimerOptions) =>
-      asTimer(requestTimer(execution, "sleep", toMs(duration, "ctx.sleep"), timerIdOf("sleep", options))),
-    sleepUntil: (date: Date, options?: TimerOptions) => {
-      const at = date instanceof Date ? date.getTime() : Number.NaN;
-      if (!Number.isFinite(at))
-        throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
-      return asTimer(requestTimer(execution, "sleepUntil", at, timerIdOf("sleepUntil", options)));
+  sleep: (execution: Execution) => (duration: Parameters<typeof toMs>[0], options?: TimerOptions) =>
+    asTimer(requestTimer(execution, "sleep", toMs(duration, "ctx.sleep"), timerIdOf("sleep", options))),
+  sleepUntil: (execution: Execution) => (date: Date, options?: TimerOptions) => {
+    const at = date instanceof Date ? date.getTime() : Number.NaN;
+    if (!Number.isFinite(at))
+      throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
+    return asTimer(requestTimer(execution, "sleepUntil", at, timerIdOf("sleepUntil", options)));
+  },
+  onQuery: (execution: Execution) => (name: string, answer: QueryHandler) => onQuery(execution, name, answer),
+  onUpdate: (execution: Execution) => (name: string, handler: UpdateHandler) => onUpdate(execution, name, handler),
+  send: (execution: Execution) => (destination: string, payload?: unknown) =>
+    sendMessage(execution, destination, payload),
+  emit: (execution: Execution) => (name: string, chunk: unknown) => emitChunk(execution, name, chunk),
+  shield: (execution: Execution) => (call: () => Promise<unknown>) => rejecting(() => execution.shield(call)),
+  now: (execution: Execution) => () => execution.now(),
+  random: (execution: Execution) => () => {
+    refuseInsideStep("Call it before the step, or use Math.random() inside the step.");
+    return execution.draws.unit(nodeOfCaller());
+  },
+  uuid: (execution: Execution) => () => {
+    refuseInsideStep("Call it before the step, or use crypto.randomUUID() inside the step.");
+    return execution.draws.uuid(nodeOfCaller());
+  },
+  deterministic: (execution: Execution) => (call: unknown) => callDeterministic(execution, call),
+  continueAsNew: (execution: Execution) => (input?: unknown, options?: ContinueOptions) =>
+    rejecting(() => continueAsNew(execution, input, options)),
+  patched: (execution: Execution) => (patch: string) => checkPatched(execution, checkName(patch, "patch id")),
+};
+
+const EXECUTION = Symbol("execution");
+
+interface Target {
+  readonly [EXECUTION]: Execution;
+}
+
+/** context-object.X1 */
+const PROTOTYPE = {
+  get runId() {
+    return executionOf(this).draws.runId;
+  },
+  get models() {
+    return executionOf(this).draws.models;
+  },
+  get idempotencyKey() {
+    const { id, generation } = executionOf(this).identity;
+    return idempotencyKeyOf(id, generation, "");
+  },
+  get abortSignal() {
+    return executionOf(this).cancellation.signal;
+  },
+  get log() {
+    return loggerOf(executionOf(this));
+  },
+  get state() {
+    return stateOf(executionOf(this));
+  },
+};
+
+for (const [name, make] of Object.entries(METHODS))
+  Object.defineProperty(PROTOTYPE, name, {
+    enumerable: true,
+    get(this: object): unknown {
+      const value = make(executionOf(this));
+      Object.defineProperty(this, name, { value, enumerable: true });
+      return value;
     },
-    onQuery: (name: string, answer: QueryHandler) => onQuery(execution, name, answer),
-    onUpdate: (name: string, handler: UpdateHandler) => onUpdate(execution, name, handler),
-    send: (destination: string, payload?: unknown) => sendMessage(execution, destination, payload),
-    emit: (name: string, chunk: unknown) => emitChunk(execution, name, chunk),
-    shield: (call: () => Promise<unknown>) => rejecting(() => execution.shield(call)),
-    now: () => execution.now(),
-    random: () => {
-      refuseInsideStep("Call it before the step, or use Math.random() inside the step.");
-      return draws.unit(nodeOfCaller());
-    },
-    uuid: () => {
-      refuseInsideStep("Call it before the step, or use crypto.randomUUID() inside the step.");
-      return draws.uuid(nodeOfCaller());
-    },
-    deterministic: (call: unknown) => callDeterministic(execution, call),
-    continueAsNew: (input?: unknown, options?: ContinueOptions) =>
-      rejecting(() => continueAsNew(execution, input, options)),
-    patched: (patch: string) => checkPatched(execution, checkName(patch, "patch id")),
-    get state() {
-      return stateOf(execution);
-    },
-  };
-  return context as unknown as WorkflowContext;
+  });
+
+function executionOf(context: object): Execution {
+  return (context as Target)[EXECUTION];
+}
+
+export function createContext(execution: Execution): WorkflowContext {
+  const context = Object.create(PROTOTYPE) as object;
+  Object.defineProperty(context, EXECUTION, { value: execution });
+  return context as WorkflowContext;
 }

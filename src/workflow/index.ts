@@ -78,6 +78,7 @@ export {
   decodeEffectiveEntries,
   freshJournal,
   indexJournal,
+  indexJournalInTurns,
   type RecordedJournal,
 } from "./recorded-journal.ts";
 export { effectNotRecorded } from "./execution-host.ts";

@@ -1,6 +1,6 @@
 // Recorded journal: a journal indexed for replay. Lookups go by command id, so a replay takes time linear in the entries.
 
-import { invariant, RepriseError } from "../base/index.ts";
+import { invariant, RepriseError, type Timers } from "../base/index.ts";
 import {
   decodeEntriesOf,
   decodeEntry,
@@ -147,6 +147,29 @@ export function freshJournal(first: Entry): RecordedJournal {
 
 /** Indexes a journal; its first entry must be among `entries`. */
 export function indexJournal(entries: readonly Entry[]): RecordedJournal {
+  const parts = indexInParts(entries);
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done === true) return value;
+  }
+}
+
+/** As `indexJournal`; a large journal takes several turns of the event loop. */
+export async function indexJournalInTurns(entries: readonly Entry[], timers: Timers): Promise<RecordedJournal> {
+  const parts = indexInParts(entries);
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done === true) return value;
+    await new Promise<void>((resolve) => timers.soon(resolve));
+  }
+}
+
+/** How much data is decoded without a pause, in characters. */
+const PART_SIZE = 1024 * 1024;
+
+/** Pauses after each part. */
+function* indexInParts(entries: readonly Entry[]): Generator<void, RecordedJournal> {
+  let decoded = 0;
   const deliveries: DecodedEntry[] = [];
   const byCommand = new Map<string, CommandEntry>();
   const cancels = new Map<string, CancelEntry>();
@@ -170,6 +193,11 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
   const reopened = new Map<string, OpeningEntry>();
   const isFork = entries[0]?.data.includes('"forked"') === true || isShared(entries);
   for (const raw of effectiveEntries(entries, runRetries)) {
+    if (decoded >= PART_SIZE) {
+      decoded = 0;
+      yield;
+    }
+    decoded += raw.data.length;
     const entry = decodeEntry(raw);
     const { type, command } = entry;
     invariant(entry.seq > lastSeq, "The entries of a journal are in order.");
@@ -247,6 +275,7 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
       // They concern the run's row or its budget, and no command.
       case "BudgetRaised":
       case "BudgetDeclined":
+      case "BudgetFreed":
       case "RunMigrated":
         break;
       case "RunStarted":

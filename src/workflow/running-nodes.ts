@@ -24,9 +24,9 @@ export class RunningNodes {
   readonly #execution: Execution;
   readonly #running = new Map<string, NodeScope>();
   /** The next attempt of nodes that are between two attempts. */
-  readonly #next = new Map<string, number>();
+  #next: Map<string, number> | undefined;
   /** When the next attempt starts. */
-  readonly #due = new Map<string, EpochMs>();
+  #due: Map<string, EpochMs> | undefined;
   /** Called for every attempt that will be repeated. */
   onRetried: (() => void) | undefined;
   /** Called for every node that has ended. The journal has its result; the commit may not be durable yet. */
@@ -52,13 +52,13 @@ export class RunningNodes {
 
   /** The running attempt, or the next one; undefined for a node that has not been attempted here. */
   attemptOf(command: string): number | undefined {
-    return this.#running.get(command)?.attempt ?? this.#next.get(command);
+    return this.#running.get(command)?.attempt ?? this.#next?.get(command);
   }
 
   call<T>(scope: NodeScope, code: () => T): T {
     this.#running.set(scope.command, scope);
-    if (scope.attempt > 0) this.#next.delete(scope.command);
-    this.#due.delete(scope.command);
+    if (scope.attempt > 0) this.#next?.delete(scope.command);
+    this.#due?.delete(scope.command);
     return callInNode(scope, this.#execution.host.nodeGuard, code);
   }
 
@@ -112,16 +112,16 @@ export class RunningNodes {
   retried(command: string): void {
     const attempt = this.#running.get(command)?.attempt;
     this.end(command);
-    if (attempt !== undefined) this.#next.set(command, attempt + 1);
+    if (attempt !== undefined) (this.#next ??= new Map()).set(command, attempt + 1);
     this.onRetried?.();
   }
 
   /** The start of the next attempt as its code sees it: when it was due, not when it ran. */
   repeatAt(command: string, at: EpochMs): void {
-    this.#due.set(command, at);
+    (this.#due ??= new Map()).set(command, at);
   }
   dueAt(command: string): EpochMs | undefined {
-    return this.#due.get(command);
+    return this.#due?.get(command);
   }
 
   /** rules.G12. Rejects what their code awaits. Nodes that have not started do not start. */

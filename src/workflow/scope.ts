@@ -27,7 +27,8 @@ export interface NodeScope {
   readonly prefix: string;
   /** The path of its item, which seeds its random numbers. */
   readonly path: string;
-  readonly counts: Map<string, number>;
+  /** Undefined for a node that has requested nothing yet. */
+  counts: Map<string, number> | undefined;
   randomCount: number;
   /** The number of its calls of `ctx.deterministic`. */
   libraryCount: number;
@@ -64,7 +65,7 @@ export function nodeScope(
     attempt,
     prefix: nodePrefix(command, life, attempt),
     path,
-    counts: new Map(),
+    counts: undefined,
     randomCount: 0,
     libraryCount: 0,
     time,

@@ -161,6 +161,13 @@ export class Waits {
     return this.all().filter(({ closing }) => !closing);
   }
 
+  /** Whether the code waits for a task or a child. */
+  get awaitsWork(): boolean {
+    for (const { type, closing } of this.#open.values())
+      if (!closing && (type === "Task" || type === "ChildWorkflow")) return true;
+    return false;
+  }
+
   /** The waits that a cancel rejects. */
   cancellable(): readonly Wait[] {
     return this.open().filter((wait) => !survivesCancel(wait));

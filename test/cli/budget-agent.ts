@@ -7,3 +7,8 @@ export const agent = workflow("agent", { budget: { usd: 2 } }, async (ctx) => {
   await ctx.run("plan", () => "a plan", { cost });
   return ctx.run("answer", () => "an answer", { cost: { ...cost, reserve: { usd: 5 } } });
 });
+
+/** Its budget caps calls, and no dollars. */
+export const crawl = workflow("crawl", { budget: { calls: 0 } }, async (ctx) =>
+  ctx.run("fetch", () => "a page", { cost: { reserve: { calls: 1 }, actual: () => ({ calls: 1 }) } }),
+);

@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { agent } from "./budget-agent.ts";
+import { agent, crawl } from "./budget-agent.ts";
 import { cli, jsonLines, TemporaryFolder } from "./cli-process.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
@@ -42,6 +42,12 @@ test("show says why the run does not move, and names the raise that helps", asyn
   const listed = await store.cli("promises");
   expect(listed.stdout).toContain("next: reprise raise agent-1 --usd <amount>");
   expect((await store.cli("doctor")).code).toBe(0);
+});
+
+test("the raise that is named is one of a dimension that the budget caps", async () => {
+  using store = await new StoreWithRuns([crawl]).start({ id: "crawl-1", what: crawl, until: "waiting" });
+  for (const args of [["budget", "crawl-1"], ["promises"]])
+    expect((await store.cli(...args)).stdout).toContain("next: reprise raise crawl-1 --calls <amount>");
 });
 
 test("decline fails the call, and a raise without an amount is refused", async () => {

@@ -29,8 +29,5 @@ export const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ],
   ["a failing message is retried without limit, and the messages after it wait", MANY],
   ["10,000 waiting runs use no more memory than the cache, and all of them continue", MANY],
-  [
-    "up to a thousand runs with waiting nodes stay in memory; the others run their nodes again when the answer arrives",
-    MANY,
-  ],
+  ["runs with waiting nodes that fit stay in memory; the others run their nodes again when the answer arrives", MANY],
 ]);

@@ -152,6 +152,10 @@ test("what runs really write is on the page of entries", async () => {
   const paying = workflow("paying", { budget: { calls: 0 } }, async (ctx) =>
     ctx.run("pay", () => 1, { cost: { reserve: { calls: 2 }, actual: () => ({ calls: 1 }) } }).catch(() => 0),
   );
+  const sharing = workflow("sharing", { budget: { calls: 3 } }, async (ctx) => {
+    const cost = { reserve: { calls: 2 }, actual: () => ({ calls: 1 }) };
+    await Promise.all([ctx.run("pay", () => 1, { cost }), ctx.run("pay", () => 1, { cost })]);
+  });
   const failing = workflow("failing", async () => Promise.reject(new Error("ended")));
   const words = ["any"];
   const steps = graph("steps", { state: { words: append<string>() } })
@@ -207,6 +211,7 @@ test("what runs really write is on the page of entries", async () => {
       failing,
       continuing,
       paying,
+      sharing,
       flaky,
       broken,
     ],
@@ -217,6 +222,9 @@ test("what runs really write is on the page of entries", async () => {
   await engine.clock.advance(0);
   await paid.declineBudget({ by: "Ann", reason: "why" });
   await paid.result();
+  const shared = await engine.start(sharing);
+  await engine.clock.advance("1 second");
+  await shared.result();
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
   await run.resolve("yes", 1, { key: "ann", by: "Ann", reason: "why" });
@@ -247,8 +255,8 @@ test("what runs really write is on the page of entries", async () => {
   await changed.result();
   const page = documentedEntries();
   const seen = new Set<string>();
-  const journals = [run, stepped, flowed, cancelled, failed, late, telling, asked, changed, moved, paid].map((each) =>
-    each.journal(),
+  const journals = [run, stepped, flowed, cancelled, failed, late, telling, asked, changed, moved, paid, shared].map(
+    (each) => each.journal(),
   );
   journals.push(continued.journal({ generation: 0 }));
   for await (const { id, definition } of engine.list({ definition: "child" }))

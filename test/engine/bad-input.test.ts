@@ -333,6 +333,8 @@ describe("createEngine refuses before it opens anything", () => {
     ["concurrency 0", { store, definitions, worker: { concurrency: 0 } }, "BAD_OPTIONS", "0"],
     ["a lease of 1 ms", { store, definitions, worker: { lease: 1 } }, "BAD_OPTIONS", "1 ms"],
     ["a lease of text", { store, definitions, worker: { lease: "long" } }, "BAD_DURATION", "long"],
+    ["no memory for runs", { store, definitions, worker: { memory: "64 KB" } }, "BAD_OPTIONS", "1 MiB or more"],
+    ["memory without a unit that is known", { store, definitions, worker: { memory: "1 GB" } }, "BAD_OPTIONS", "1 GB"],
     ["a logger of an unknown level", { store, definitions, logger: "loud" }, "BAD_OPTIONS", "debug"],
     ["a logger without warn", { store, definitions, logger: { info() {}, error() {} } }, "BAD_OPTIONS", "warn"],
     ["an unknown durability", { store, definitions, durability: "maybe" }, "BAD_OPTIONS", "maybe"],

@@ -154,6 +154,31 @@ describe("a workflow", () => {
     expect(await rejection(run.declineBudget())).toMatchObject({ code: "USAGE" });
   });
 
+  test("asks no person for a call that fits as soon as the calls before it have ended", async () => {
+    const started: string[] = [];
+    const gates = { a: createGate(), b: createGate() };
+    const upper: CallCost<{ usd: number }> = { ...cost, reserve: { usd: 3 } };
+    const both = workflow("both", { budget: { usd: 4 } }, async (ctx) => {
+      const call = (name: "a" | "b") => async () => (started.push(name), await gates[name].wait(), { usd: 0.5 });
+      await Promise.all([ctx.run("a", call("a"), { cost: upper }), ctx.run("b", call("b"), { cost: upper })]);
+      return "done";
+    });
+    await using engine = await createTestEngine({ definitions: [both] });
+    const run = await engine.start(both);
+    await gates.a.reached;
+    await waitsForBudget(engine);
+    await engine.clock.advance("1 minute");
+    expect(started).toEqual(["a"]);
+    gates.a.open();
+    gates.b.open();
+    await engine.clock.advance("10 seconds");
+    expect(await run.result()).toBe("done");
+    expect(await collect(engine.promises())).toEqual([]);
+    expect(await books(run)).toEqual(usd(4, 1));
+    expect((await collect(run.journal())).filter(({ type }) => type === "BudgetFreed")).toHaveLength(1);
+    expect(await run.verify()).toMatchObject({ status: "same" });
+  });
+
   test("that is canceled while it waits for its budget ends, and its request is gone", async () => {
     const ask = calls(new Service(), { usd: 0.5 });
     await using engine = await createTestEngine({ definitions: [ask] });
@@ -307,6 +332,27 @@ describe("tasks and children", () => {
     await run.raise({ usd: 3 });
     expect(await run.result()).toEqual([1, 2, 3]);
     expect(await books(run)).toEqual(usd(6, 6));
+  });
+
+  test("continue without a person when calls of others in the family leave room", async () => {
+    const gate = createGate();
+    const upper: CallCost<{ usd: number }> = { ...cost, reserve: { usd: 3 } };
+    const search = task("search", { cost: upper }, () => ({ usd: 0.5 }));
+    const kid = workflow("kid", (ctx) => ctx.run("model", () => ({ usd: 0.5 }), { cost: upper }));
+    const parent = workflow("parent", { budget: { usd: 4.5 } }, async (ctx) => {
+      const own = ctx.run("own", async () => (await gate.wait(), { usd: 0.5 }), { cost: upper });
+      await ctx.run("begun", () => gate.reached);
+      const all = await Promise.all([own, ctx.task(search), ctx.child(kid), ctx.child(kid)]);
+      return all.length;
+    });
+    await using engine = await createTestEngine({ definitions: [parent, kid, search] });
+    const run = await engine.start(parent);
+    await waitsForBudget(engine, 3);
+    gate.open();
+    await engine.clock.advance("1 minute");
+    expect(await run.result()).toBe(4);
+    expect(await books(run)).toEqual(usd(4.5, 2));
+    expect(await collect(engine.promises())).toEqual([]);
   });
 
   test("a task whose request is declined fails with BUDGET_REACHED", async () => {

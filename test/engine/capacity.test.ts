@@ -3,7 +3,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { createEngine, promise, task, workflow } from "reprise";
+import { createEngine, promise, queue, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { collect, macrotask, watchEvents } from "./world.ts";
 
@@ -36,7 +36,7 @@ const waiting = workflow("waiting", { ports: { go: promise<number>() } }, async 
 test("a cached run continues without a replay; an evicted run is replayed", async () => {
   using watched = watchEvents();
   const resumed = (): number => watched.events.filter(({ event }) => event === "run.resumed").length;
-  await using engine = await createTestEngine({ definitions: [waiting] });
+  await using engine = await createTestEngine({ definitions: [waiting], worker: { memory: "1 MiB" } });
   const hot = await engine.start(waiting, 1);
   await engine.clock.advance(0);
   await hot.resolve("go", 1);
@@ -65,7 +65,12 @@ test(
       return witness.n + got;
     });
     // The guard does not allow a WeakRef in workflow code.
-    await using engine = await createEngine({ store: "sqlite::memory:", definitions: [many], guard: "off" });
+    await using engine = await createEngine({
+      store: "sqlite::memory:",
+      definitions: [many],
+      guard: "off",
+      worker: { memory: "8 MiB" },
+    });
     const ids = Array.from({ length: 10_000 }, (_, n) => `run-${n}`);
     for (let from = 0; from < ids.length; from += 500)
       await Promise.all(ids.slice(from, from + 500).map((id, index) => engine.start(many, from + index, { id })));
@@ -79,10 +84,50 @@ test(
     const collectGarbage = runInNewContext("gc") as () => void;
     await macrotask();
     collectGarbage();
-    // 1,000 in the cache, plus those that the last turns still hold.
+    // 1,024 or fewer in the cache, plus those that the last turns still hold.
     expect(held.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(1_600);
     await Promise.all(ids.map((id) => engine.get(many, id).resolve("go", 1)));
     const results = await Promise.all(ids.map((id) => engine.get(many, id).result()));
     expect(results.every((result, n) => result === n + 1)).toBe(true);
   },
 );
+
+test("a run is not evicted while a task or a child of it is in progress on this worker", async () => {
+  using watched = watchEvents();
+  const gate = Promise.withResolvers<void>();
+  const slow = task("slow", () => gate.promise);
+  const child = workflow("child", (ctx) => ctx.run("wait", () => gate.promise));
+  const parent = workflow("parent", async (ctx, kind: string) => {
+    await ctx.run("first", () => kind);
+    await (kind === "task" ? ctx.task(slow) : ctx.child(child));
+    return kind;
+  });
+  const single = task("single", { queue: queue("single", { concurrency: 1 }) }, () => gate.promise);
+  const queued = workflow("queued", (ctx) => ctx.task(single));
+  const definitions = [parent, child, slow, queued, single];
+  await using engine = await createTestEngine({ definitions, worker: { memory: "1 MiB" } });
+  const runs = await Promise.all(["task", "child"].map((id) => engine.start(parent, id, { id })));
+  await engine.clock.advance(0);
+  await Promise.all(Array.from({ length: 1_100 }, () => engine.start(queued)));
+  await engine.clock.advance(0);
+  gate.resolve();
+  expect(await Promise.all(runs.map((run) => run.result()))).toEqual(["task", "child"]);
+  const resumed = watched.events
+    .filter(({ event }) => event === "run.resumed")
+    .map((event) => event as { run: string });
+  expect(resumed.filter(({ run }) => runs.some(({ id }) => id === run))).toEqual([]);
+});
+
+test("5,000 starts at once, more than are written at once, keep the inputs of their calls", async () => {
+  const echo = workflow("echo", async (_ctx, input: { n: number }) => input.n);
+  await using engine = await createTestEngine({ definitions: [echo] });
+  const input = { n: 0 };
+  const starts = Array.from({ length: 5_000 }, (_, n) => engine.start(echo, { n }));
+  // A start takes its input when it is called, also if it waits.
+  const late = engine.start(echo, input);
+  await macrotask();
+  input.n = 1;
+  const runs = await Promise.all(starts);
+  expect(await (await late).result()).toBe(0);
+  expect(await Promise.all(runs.map((run) => run.result()))).toEqual(Array.from({ length: 5_000 }, (_, n) => n));
+});

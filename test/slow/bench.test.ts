@@ -1,6 +1,7 @@
 // The benchmark works and says what it promises; how fast anything is, no test says.
 
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -120,6 +121,22 @@ for (const kind of ["postgres", "mysql"] as const)
       expect(line?.["p99Ms"]).toBeGreaterThanOrEqual(line?.["p50Ms"] as number);
     }, 180_000);
   });
+
+test("every peer has an exact version, and its lock file names no registry", () => {
+  const read = (name: string): string => readFileSync(new URL(`../../bench/peers/${name}`, import.meta.url), "utf8");
+  const { optionalDependencies } = JSON.parse(read("package.json")) as { optionalDependencies: Record<string, string> };
+  expect(Object.values(optionalDependencies).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+  const { packages } = JSON.parse(read("package-lock.json")) as {
+    packages: Record<string, { version?: string; resolved?: string }>;
+  };
+  for (const [name, version] of Object.entries(optionalDependencies))
+    expect(packages[`node_modules/${name}`]?.version, name).toBe(version);
+  expect(Object.values(packages).filter(({ resolved }) => resolved !== undefined)).toEqual([]);
+});
+
+test("a workload of peers that does not exist is refused with the list of those that do", async () => {
+  await expect(bench("peers", "--only", "stepps")).rejects.toThrow(/steps, latency, runs, queue, graph/);
+});
 
 test("a workload that does not exist is refused with the list of those that do", async () => {
   await expect(bench("stepps")).rejects.toThrow(/steps, latency, tasks/);

@@ -256,6 +256,7 @@ const WRITES: Record<Write["write"], true> = {
   resume: true,
   reserve: true,
   "answer-budget": true,
+  "offer-budget": true,
   terminate: true,
   retry: true,
   fork: true,

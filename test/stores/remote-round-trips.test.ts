@@ -188,6 +188,14 @@ test("concurrent reads of runs share round trips", async () => {
   expect(calls).toEqual({ read: 2 });
 });
 
+test("a run and its last entry are read in one round trip", async () => {
+  await using world = await World.open();
+  const [held] = await world.turns(await world.started(), () => END);
+  const { result, calls } = await world.count(() => world.store.readEnd(held!.run));
+  expect(result?.last?.seq).toBe(result?.record.head);
+  expect(calls).toEqual({ read: 1 });
+});
+
 test("the backlog and the queues are read in three round trips", async () => {
   await using world = await World.open();
   await world.store.write([

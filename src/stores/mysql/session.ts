@@ -80,6 +80,7 @@ function asText(value: RawRow[number] = null): string {
 }
 
 function serverOf(version: string, location: string): Pick<Server, "isMariaDb" | "version"> {
+  if (/tidb/i.test(version)) refuseTiDb(version, location);
   const isMariaDb = /mariadb/i.test(version);
   const name = isMariaDb ? "MariaDB" : "MySQL";
   // Some proxies put 5.5.5- before MariaDB's version.
@@ -90,6 +91,15 @@ function serverOf(version: string, location: string): Pick<Server, "isMariaDb" |
   throw new RepriseError(
     "STORE_LOCATION",
     `${location} is ${name} ${version}; Reprise needs ${name} ${oldestMajor}.${oldestMinor} or newer, for SKIP LOCKED. Upgrade the server.`,
+    { details: { version } },
+  );
+}
+
+/** Its version begins with MySQL's, and it accepts SKIP LOCKED without an error (docs/decisions/0336). */
+function refuseTiDb(version: string, location: string): never {
+  throw new RepriseError(
+    "STORE_LOCATION",
+    `${location} is TiDB (${version}). TiDB accepts FOR UPDATE SKIP LOCKED, but ignores it and locks nothing, so two workers would claim the same run; it also has no FOR SHARE and no values above 6 MiB. Use MySQL 8.0, MariaDB 10.6 or PostgreSQL 15, or newer; docs/guides/scale.md says how to spread runs over several databases.`,
     { details: { version } },
   );
 }

@@ -12,6 +12,13 @@ import { quoted } from "./shapes.ts";
 
 const OLDEST_VERSION = 150_000;
 
+/** Other databases with PostgreSQL's protocol, by what `version()` says, and what they lack. None was available to test. */
+const OTHER_DATABASES: readonly (readonly [sign: RegExp, name: string, lacks: string])[] = [
+  [/CockroachDB/, "CockroachDB", "its advisory locks do nothing, and it has no LISTEN"],
+  [/-YB-/, "YugabyteDB", "it may run READ COMMITTED as REPEATABLE READ, without an error"],
+  [/Greenplum|Cloudberry|Redshift|Materialize/, "an analytical database", "it has no row locks with SKIP LOCKED"],
+];
+
 export interface Server {
   /** "PostgreSQL 15.18". */
   readonly name: string;
@@ -28,6 +35,7 @@ export interface Identity {
 }
 
 interface Facts {
+  readonly product: string;
   readonly number: number;
   readonly version: string;
   readonly encoding: string;
@@ -38,7 +46,7 @@ interface Facts {
   readonly commit: string;
 }
 
-const FACTS = `select current_setting('server_version_num')::int as number, current_setting('server_version') as version,
+const FACTS = `select version() as product, current_setting('server_version_num')::int as number, current_setting('server_version') as version,
     current_setting('server_encoding') as encoding, pg_backend_pid() as pid, pg_is_in_recovery() as standby,
     current_setting('fsync') as fsync, current_setting('full_page_writes') as pages,
     current_setting('synchronous_commit') as commit`;
@@ -49,9 +57,8 @@ export async function verifyServer(
   address: Address,
   { durability, readOnly }: Pick<BackendUse, "durability" | "readOnly">,
 ): Promise<Server> {
-  const { rows } = await client.query<Facts>(FACTS);
-  const facts = rows[0] as Facts;
   const { location } = address;
+  const facts = await readFacts(client, location);
   if (facts.number < OLDEST_VERSION)
     throw new RepriseError(
       "STORE_LOCATION",
@@ -68,6 +75,34 @@ export async function verifyServer(
   checkPooler(client, address, facts.pid);
   if (durability === "full") await makeDurable(client, location, facts);
   return { name: `PostgreSQL ${facts.version}`, pid: facts.pid, identity: await readIdentity(client) };
+}
+
+async function readFacts(client: Client, location: string): Promise<Facts> {
+  try {
+    const { rows } = await client.query<Facts>(FACTS);
+    const facts = rows[0] as Facts;
+    refuseOther(facts.product, location);
+    return facts;
+  } catch (error) {
+    // Every PostgreSQL has these settings and functions.
+    if (!/^42|^0A/.test(serverErrorOf(error)?.code ?? "")) throw error;
+    const { rows } = await client.query<Pick<Facts, "product">>("select version() as product");
+    refuseOther(rows[0]!.product, location);
+    throw notPostgres(location, rows[0]!.product, (error as Error).message, error);
+  }
+}
+
+function refuseOther(product: string, location: string): void {
+  for (const [sign, name, lacks] of OTHER_DATABASES)
+    if (sign.test(product)) throw notPostgres(location, product, `${name}: ${lacks}`);
+}
+
+function notPostgres(location: string, product: string, why: string, cause?: unknown): RepriseError {
+  return new RepriseError(
+    "STORE_LOCATION",
+    `${location} is not PostgreSQL (${why}). Its version is "${product}". Reprise needs READ COMMITTED, row locks with SKIP LOCKED, advisory locks and LISTEN as in PostgreSQL. Use PostgreSQL 15 or newer; docs/guides/scale.md says how to spread runs over several databases.`,
+    { details: { version: product }, ...(cause !== undefined && { cause }) },
+  );
 }
 
 const STARTED = "extract(epoch from pg_postmaster_start_time())::text as started";

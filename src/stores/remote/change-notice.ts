@@ -32,7 +32,7 @@ export class PendingNotice implements ChangeNotice {
   }
 
   #addChange(change: Change): boolean {
-    if (change.change === "delete") return change.table === "queue" && change.rows.some(isQueued);
+    if (change.change === "delete") return change.rows.some((row) => freesSlots(change.table, row));
     switch (change.table) {
       case "runs":
         if (change.change === "update" && !change.columns.some((column) => RELEVANT_COLUMNS.has(column))) return false;
@@ -91,6 +91,11 @@ const ANSWERS: ReadonlySet<unknown> = new Set(["UpdateCompleted", "UpdateFailed"
 /** The worker that claims a run must know its deadline. */
 function isDeadline({ change, table, rows }: Change): boolean {
   return change === "insert" && table === "queue" && rows.some((row) => row["item"] === DEADLINE_ITEM);
+}
+
+/** Whether other items may wait for the slots of a deleted row. */
+function freesSlots(table: string, row: WireRow): boolean {
+  return (table === "queue" && isQueued(row)) || (table === "begun" && row["kind"] === "slots");
 }
 
 /** Whether the item has a named queue: other items may wait for its slot. */

@@ -211,7 +211,8 @@ export const TABLES = {
   },
   begun: {
     key: ["kind", "queue", "key", "until"],
-    columns: { kind: textOf<SlotKind>(), queue: text, key: text, until: int, count: int },
+    // Of kind `slots`: the slots that a worker has leased (rules/leased-slots.ts).
+    columns: { kind: textOf<SlotKind | "slots">(), queue: text, key: text, until: int, count: int },
   },
   lanes: {
     key: ["kind", "queue", "key"],

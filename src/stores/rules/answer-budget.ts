@@ -1,12 +1,17 @@
-// Answer budget: what a person decides about a budget: more of it, or no more for the calls that wait.
+// Answer budget: what becomes of calls that wait for a budget: a person raises it or declines, or other calls leave room for them.
 //
 // answer-budget.A1. A request that waits is found by the write that raises its budget: both change under the lock of the budget.
+// answer-budget.A2. A call that is woken reserves again, so waking one too many, or twice, passes no cap.
 
 import {
+  MAX_BUDGET_REQUESTS,
+  offerKey,
   QueueItemState,
   ReservationState,
   type AnswerBudgetOutcome,
   type AnswerBudgetWrite,
+  type OfferBudgetOutcome,
+  type OfferBudgetWrite,
 } from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import { Books } from "./budgets.ts";
@@ -35,7 +40,29 @@ export function applyAnswerBudget(tx: Tx, { id, add, data }: AnswerBudgetWrite):
   return { status: "committed", reached: runs.filter((run) => appendToInbox(tx, run, { type, target: "", data })) };
 }
 
+const OFFERED = ["run", "command", "item", "at", "usd", "tokens", "calls"] as const;
+
+/** spending.S6, answer-budget.A2. Oldest first, as far as there is room. */
+export function applyOfferBudget(tx: Tx, { id, except }: OfferBudgetWrite): OfferBudgetOutcome {
+  const { rows } = tx;
+  const budget = findNewest(rows, id)?.budget ?? null;
+  if (budget === null) return { woken: [], mayFree: false };
+  const books = new Books(rows, budget);
+  rows.barrier();
+  const requests = rows.select("budget_reservations_waiting", [budget], OFFERED, { limit: MAX_BUDGET_REQUESTS });
+  const asleep = requests.filter((request) => !except.includes(offerKey(request)));
+  const woken = asleep.filter(({ usd, tokens, calls }) => books.fit({ usd, tokens, calls }));
+  // Those that were woken are about to reserve.
+  const mayFree = asleep.length > woken.length && (books.isReserved || asleep.length < requests.length);
+  for (const request of woken) {
+    answerRequest(rows, request, false);
+    if (request.item === 0) appendToInbox(tx, request.run, { type: "BudgetFreed", target: "", data: "{}" });
+  }
+  return { woken: woken.map(({ run, command }) => ({ run, command })), mayFree };
+}
+
 const STATUS = ["status"] as const;
+const STATE = ["state"] as const;
 
 function answerRequest(
   rows: Rows,
@@ -48,6 +75,8 @@ function answerRequest(
   }
   // An item of a stopped run becomes ready when the run is resumed.
   const status = rows.get("runs", [run], STATUS)?.status;
-  if (item === 1 && status !== undefined && !isStopped(status))
+  if (item !== 1 || status === undefined || isStopped(status)) return;
+  // A worker may have claimed it already, after an earlier answer, and not have reserved yet.
+  if (rows.get("queue", [run, command], STATE)?.state === QueueItemState.stopped || rows.isGuess)
     rows.set("queue", [run, command], { state: QueueItemState.ready });
 }

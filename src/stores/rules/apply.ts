@@ -14,7 +14,7 @@ import {
   type Write,
 } from "../../kernel/index.ts";
 import type { Rows } from "../rows/rows.ts";
-import { applyAnswerBudget } from "./answer-budget.ts";
+import { applyAnswerBudget, applyOfferBudget } from "./answer-budget.ts";
 import { applyReserve, settle } from "./budgets.ts";
 import { appendToInbox } from "./inbox.ts";
 import { applyAdmit, idleAdmit } from "./pending-start.ts";
@@ -83,6 +83,8 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
       return applyReserve(tx, write);
     case "answer-budget":
       return applyAnswerBudget(tx, write);
+    case "offer-budget":
+      return applyOfferBudget(tx, write);
     case "terminate":
       return applyTerminate(tx, write);
     case "retry":

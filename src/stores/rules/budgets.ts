@@ -76,6 +76,18 @@ export class Books {
     return undefined;
   }
 
+  /** Whether calls are in progress, or parts are with children. */
+  get isReserved(): boolean {
+    return this.#chain.some((row) => DIMENSIONS.some((dimension) => row[`reserved_${dimension}`] > 0));
+  }
+
+  /** Whether these amounts fit, after all others that did. Nothing of it is saved. */
+  fit(amounts: Amounts): boolean {
+    if (this.findReached(amounts) !== undefined) return false;
+    this.book("reserved", amounts);
+    return true;
+  }
+
   /** The budget whose cap applies in this dimension; undefined: none has one. */
   findCap(dimension: Dimension): BudgetRow | undefined {
     return this.#chain.find((row) => row[`cap_${dimension}`] !== null);

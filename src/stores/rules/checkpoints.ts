@@ -22,7 +22,8 @@ export function insertCheckpoints(
   checkpoints: readonly NewCheckpoint[],
 ): TurnOutcome | undefined {
   const { run } = turn;
-  for (const [index, checkpoint] of checkpoints.entries()) {
+  for (let index = 0; index < checkpoints.length; index++) {
+    const checkpoint = checkpoints[index]!;
     if (tx.rows.add("checkpoints", rowOf(run, checkpoint), "checkpoints", "checkpoints_key")) continue;
     const isOrphan = deleteOrphanedKey(tx, checkpoint.key);
     deleteCheckpoints(tx.rows, run, checkpoints.slice(0, index));

@@ -23,6 +23,7 @@ import type { Part, Rows } from "../rows/rows.ts";
 import { QueueLimiter, dueRateGates, hasDueRateGates, openRateGates, type QueuedItem } from "./queue-limiter.ts";
 import { MESSAGE, messageOf } from "./inbox.ts";
 import { kindOf } from "./items.ts";
+import { returnSlots } from "./leased-slots.ts";
 import { isStopped, recordOf, RUN_COLUMNS } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
 import { suspectGroups, type SampledSuspects } from "./suspect-groups.ts";
@@ -71,8 +72,10 @@ function withTurns(
 
 /** Runs without a transaction. Undefined when there may be an item to claim. */
 export function idleClaimItems(rows: Rows, now: number, write: ClaimItemsWrite): ClaimItemsOutcome | undefined {
-  if (write.tokens.length === 0) return NO_ITEMS;
+  if (write.tokens.length === 0 && write.returnedSlots === undefined) return NO_ITEMS;
   if (hasReadyItems(rows, write.names) || hasDueRateGates(rows, now)) return undefined;
+  // queue.Q6. Applying the claim tells the worker about its slots.
+  if (write.returnedSlots !== undefined || write.ahead !== undefined) return undefined;
   const limiter = new QueueLimiter(rows, now, "task", "poll");
   if (limiter.findOpenQueues(write.names).length > 0 || mayClaimSuspects(rows, limiter, write)) return undefined;
   return { items: [], ...limiter.heldBack() };
@@ -88,6 +91,8 @@ function hasReadyItems(rows: Rows, names: readonly string[]): boolean {
 const NOTHING: readonly never[] = [];
 const NO_DATA = { data: "" };
 const NO_ITEMS: ClaimItemsOutcome = { items: [], nextAt: undefined, held: false };
+/** queue.Q6. The worker has leased no slots. */
+const NO_SLOTS: ClaimItemsOutcome = { ...NO_ITEMS, slots: NOTHING };
 
 export function applyClaimTurns(tx: Tx, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
   const { rows } = tx;
@@ -174,36 +179,53 @@ type WaitingRun = Part<"runs", (typeof WITH_TURN)[number]>;
 
 export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutcome {
   const { rows, now } = tx;
-  const limit = write.tokens.length;
-  if (limit === 0 || !isRegistered(rows, write.worker)) return NO_ITEMS;
-  const limiter = new QueueLimiter(rows, now, "task", write.refills === undefined ? "claim" : "refill");
+  const { worker, tokens, refills } = write;
+  for (const queue of write.returnedSlots ?? NOTHING) returnSlots(rows, queue, worker);
+  if (tokens.length === 0) return NO_ITEMS;
+  const isAhead = write.ahead !== undefined;
+  if (!isRegistered(rows, worker)) return isAhead ? NO_SLOTS : NO_ITEMS;
+  const limiter = new QueueLimiter(rows, now, "task", refills === undefined ? "claim" : "refill", write);
   const claim = new ItemClaim(tx, write);
-  if (write.refills !== undefined) return refill(rows, limiter, write, write.refills, claim);
-  openRateGates(tx, dueRateGates(tx));
-  takeSuspectItems(rows, limiter, write, claim);
-  if (claim.claimed.length > 0) return { items: claim.claimed, ...limiter.heldBack() };
-  const names = rows.among("queue_ready", write.names);
-  takeReadyItems(rows, limiter, names, () => limiter.findOpenQueues(write.names), limit, claim);
-  return { items: claim.claimed, ...limiter.heldBack() };
+  if (refills === undefined) claimAnywhere(tx, limiter, write, claim);
+  else if (!refill(rows, limiter, write, refills, claim)) return { ...(isAhead ? NO_SLOTS : NO_ITEMS), held: true };
+  const slots = limiter.leaseSlots();
+  return { items: claim.claimed, ...limiter.heldBack(), ...((isAhead || slots.length > 0) && { slots }) };
 }
 
-/** queue.Q5 */
+function claimAnywhere(tx: Tx, limiter: QueueLimiter, write: ClaimItemsWrite, claim: ItemClaim): void {
+  const { rows } = tx;
+  openRateGates(tx, dueRateGates(tx));
+  takeSuspectItems(rows, limiter, write, claim);
+  if (claim.claimed.length > 0) return;
+  for (const { queue } of write.ahead ?? NOTHING)
+    if (hasOthers(rows, limiter, queue, write.names)) limiter.closeAhead(queue);
+  const names = rows.among("queue_ready", write.names);
+  takeReadyItems(rows, limiter, names, () => limiter.findOpenQueues(write.names), write.tokens.length, claim);
+}
+
+/** queue.Q5. False: other claims fill the slots. */
 function refill(
   rows: Rows,
   limiter: QueueLimiter,
   { tokens, names }: ClaimItemsWrite,
   refills: readonly string[],
   claim: ItemClaim,
-): ClaimItemsOutcome {
-  // Suspects may wait for the same slots, and go first. The items of tasks that only other workers have must not starve.
-  const waiting = refills.flatMap((queue) => limiter.waitingIn(queue));
-  const hasOthers = waiting.some(({ name }) => !names.includes(name)) || hasSuspectItems(rows, names);
+): boolean {
+  const isForOthers = refills.filter((queue) => hasOthers(rows, limiter, queue, names)).length > 0;
   // A guess reads what the answer may need.
-  if (hasOthers && !rows.isGuess) return { items: [], nextAt: undefined, held: true };
-  const queues = rows.isGuess ? refills.flatMap((queue) => names.map((name) => ({ queue, name }))) : waiting;
+  if (isForOthers && !rows.isGuess) return false;
+  const queues = rows.isGuess
+    ? refills.flatMap((queue) => names.map((name) => ({ queue, name })))
+    : refills.flatMap((queue) => limiter.waitingIn(queue));
   const openQueues: OpenQueues = () => queues.filter(({ queue }) => limiter.isOpen(queue));
   takeReadyItems(rows, limiter, NOTHING, openQueues, tokens.length, claim);
-  return { items: claim.claimed, ...limiter.heldBack() };
+  return true;
+}
+
+/** Suspects may wait for the same slots, and go first. The items of tasks that only other workers have must not starve. */
+function hasOthers(rows: Rows, limiter: QueueLimiter, queue: string, names: readonly string[]): boolean {
+  const hasSuspects = hasSuspectItems(rows, names);
+  return limiter.waitingIn(queue).some(({ name }) => !names.includes(name)) || hasSuspects;
 }
 
 function hasSuspectItems(rows: Rows, names: readonly string[]): boolean {
@@ -229,6 +251,7 @@ function takeReadyItems(
     removed = claim.cleared + limiter.parked;
     for (const item of readyItems(rows, names, openQueues(), limiter, limit - claim.claimed.length)) {
       if (claim.claimed.length === limit) break;
+      if (!claim.mayTake(item)) continue;
       // Before the item's run is looked up: most items of a limited queue wait.
       if (!isInQueue(item)) claim.take(item, 0, () => true);
       else if (limiter.isOpen(item.queue)) claim.take(item, 0, () => limiter.admit(item));
@@ -246,6 +269,8 @@ class ItemClaim {
   readonly #write: ClaimItemsWrite;
   /** Items of one run often come together: the run's row is read once. */
   readonly #runs = new Map<number, RunOfItem | undefined>();
+  /** queue.Q6. How many more items of other queues than those of `ahead` may be claimed. */
+  #leftForOthers: number;
   /** Those whose turns may be taken. */
   readonly #waiting = new Map<number, WaitingRun>();
 
@@ -253,6 +278,16 @@ class ItemClaim {
     this.#rows = rows;
     this.#now = now;
     this.#write = write;
+    this.#leftForOthers = (write.ahead ?? NOTHING).reduce((left, { count }) => left - count, write.tokens.length);
+  }
+
+  /** Whether there is a token left for the item. */
+  mayTake(item: ReadyItem): boolean {
+    return this.#leftForOthers > 0 || this.#isAhead(item);
+  }
+
+  #isAhead({ queue }: ReadyItem): boolean {
+    return this.#write.ahead?.some((one) => one.queue === queue) === true;
   }
 
   /** False when the item was not claimed. */
@@ -276,6 +311,7 @@ class ItemClaim {
     if (!mayAdmit()) return false;
     const token = this.#write.tokens[this.claimed.length];
     invariant(token !== undefined, "A claim must not take more items than it has tokens.");
+    if (!this.#isAhead(item)) this.#leftForOthers -= 1;
     const execution = (item.executions ?? item.attempt) + 1;
     const isClaimed = rows.change("queue", key, {
       state: QueueItemState.leased,

@@ -7,11 +7,21 @@
 // queue-limiter.G4. Parked items, `begun` and `lanes` change under the lock of the queue's row. A claim that cannot lock the row
 //   treats the queue as full: another claim is using it.
 // queue-limiter.G5. A queue without a row has no limits, so none of its items was ever parked.
+// queue-limiter.G6. A worker that has leased slots of a queue claims further items ahead of them (queue.Q6) without the lock: they take
+//   no slot. It gets none while the queue is paused, has another limit than its concurrency, or has less slots than are leased.
 
 import { invariant, type EpochMs } from "../../base/index.ts";
-import { QueueItemState, type QueueLimits, type StoredLimit, type ThrottledWork } from "../../kernel/index.ts";
+import {
+  QueueItemState,
+  type AheadClaim,
+  type LeasedSlots,
+  type QueueLimits,
+  type StoredLimit,
+  type ThrottledWork,
+} from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import type { ItemKind, SlotKind } from "../rows/tables.ts";
+import { addSlotLease, growSlotLease, itemsHeldBy, slotLeasesOf, takenSlots, type SlotLease } from "./leased-slots.ts";
 import type { Tx } from "./transaction.ts";
 
 export type { SlotKind } from "../rows/tables.ts";
@@ -38,6 +48,29 @@ interface QueueRoom extends Room {
   readonly paused: boolean;
   /** By key, as far as they were read. */
   readonly keys: Map<string, Room>;
+  /** queue.Q6 */
+  readonly ahead: AheadRoom | undefined;
+  /** How many items took a slot in this transaction. */
+  taken: number;
+}
+
+/** queue.Q6. Of the worker that claims. */
+interface AheadRoom {
+  /** The slots that the worker had leased before this transaction. */
+  readonly lease: SlotLease | undefined;
+  /** How many of its functions may run; without leased slots. */
+  readonly running: number;
+  /** How many more items it may claim ahead, and how many it has claimed. */
+  left: number;
+  claimed: number;
+  /** queue-limiter.G6 */
+  isClosed: boolean;
+}
+
+/** The worker that claims. */
+export interface Claimant {
+  readonly worker: number;
+  readonly ahead?: readonly AheadClaim[];
 }
 
 export interface SlotKey {
@@ -52,6 +85,7 @@ const WHOLE_QUEUE = "";
 /** The text of limits that limit nothing. */
 const UNLIMITED = "{}";
 const NO_LIMITS: QueueLimits = {};
+const NO_LEASES: readonly never[] = [];
 /** Limits that make a guess read what a limit may need. */
 const ANY_CONCURRENCY: StoredLimit = { concurrency: 1 };
 const ANY_LIMIT: StoredLimit = { ...ANY_CONCURRENCY, rate: { limit: 1, perMs: 1 } };
@@ -84,16 +118,18 @@ export class QueueLimiter {
   readonly #now: EpochMs;
   readonly #kind: SlotKind;
   readonly #use: LimiterUse;
+  readonly #claimant: Claimant | undefined;
   readonly #rooms = new Map<string, QueueRoom>();
   #parked = 0;
   #hasThrottled = false;
   #hasExpiredRateUse = true;
 
-  constructor(rows: Rows, now: EpochMs, kind: SlotKind, use: LimiterUse = "claim") {
+  constructor(rows: Rows, now: EpochMs, kind: SlotKind, use: LimiterUse = "claim", claimant?: Claimant) {
     this.#rows = rows;
     this.#now = now;
     this.#kind = kind;
     this.#use = use;
+    this.#claimant = claimant;
   }
 
   /** The queues with ready items of the wanted names, one seek per queue and name. */
@@ -116,9 +152,9 @@ export class QueueLimiter {
 
   /** As `hasRoom`, for a queue with a waiting item. */
   isOpen(queue: string): boolean {
-    const hasRoom = this.hasRoom(queue);
-    if (!hasRoom) this.#hasThrottled = true;
-    return hasRoom;
+    const isOpen = this.hasRoom(queue) || this.#mayClaimAhead(queue);
+    if (!isOpen) this.#hasThrottled = true;
+    return isOpen;
   }
 
   hasRoom(queue: string): boolean {
@@ -128,8 +164,8 @@ export class QueueLimiter {
 
   /** How many more items the queue admits. */
   room(queue: string): number {
-    const { slots, allowance } = this.#roomOf(queue);
-    return Math.min(slots, allowance);
+    const { slots, allowance, ahead } = this.#roomOf(queue);
+    return Math.max(0, Math.min(slots, allowance)) + (ahead?.left ?? 0);
   }
 
   /**
@@ -160,18 +196,82 @@ export class QueueLimiter {
       this.#roomLeft(this.#use === "poll" ? ANY_LIMIT : ANY_CONCURRENCY, queue, WHOLE_QUEUE);
     }
     const limits = row === undefined || row.limits === UNLIMITED ? NO_LIMITS : limitsOf(row);
+    const isPaused = row?.paused === 1;
     // queue-limiter.G4
-    const paused = row?.paused === 1 || (limits !== NO_LIMITS && !rows.own("queues", [queue]));
-    const { slots, allowance } = this.#roomLeft(paused ? NO_LIMITS : limits, queue, WHOLE_QUEUE);
-    return { limits, paused, slots, allowance, admitted: undefined, keys: new Map() };
+    const paused = isPaused || (limits !== NO_LIMITS && !rows.own("queues", [queue]));
+    const leases = limits.concurrency === undefined || this.#kind !== "task" ? NO_LEASES : slotLeasesOf(rows, queue);
+    const { slots, allowance } = this.#roomLeft(paused ? NO_LIMITS : limits, queue, WHOLE_QUEUE, leases);
+    const ahead = this.#aheadRoom(queue, isPaused ? NO_LIMITS : limits, leases, !paused);
+    return { limits, paused, slots, allowance, admitted: undefined, keys: new Map(), ahead, taken: 0 };
   }
 
-  #roomLeft({ concurrency, rate }: StoredLimit, queue: string, key: string): Room {
+  /** queue-limiter.G6 */
+  #aheadRoom(
+    queue: string,
+    { concurrency = 0, rate, perKey }: QueueLimits,
+    leases: readonly SlotLease[],
+    isLocked: boolean,
+  ): AheadRoom | undefined {
+    const { worker, ahead } = this.#claimant ?? {};
+    if (worker === undefined) return undefined;
+    const lease = leases.find((one) => one.worker === worker);
+    const wanted = ahead?.find((one) => one.queue === queue);
+    if (lease === undefined && wanted === undefined) return undefined;
+    const leased = leases.reduce((sum, { count }) => sum + count, 0);
+    const isClosed = rate !== undefined || perKey !== undefined || leased > concurrency || concurrency === 0;
+    const held = lease !== undefined || isClosed ? 0 : itemsHeldBy(this.#rows, queue, worker);
+    const running = Math.min(held, wanted?.slots ?? held);
+    // leased-slots.S1
+    const mayClaim = !isClosed && (lease !== undefined || isLocked);
+    return { lease, running, left: mayClaim ? (wanted?.count ?? 0) : 0, claimed: 0, isClosed };
+  }
+
+  /** queue.Q6. Other items wait for the slots that the worker would keep. */
+  closeAhead(queue: string): void {
+    const { ahead } = this.#roomOf(queue);
+    if (ahead === undefined) return;
+    ahead.left = 0;
+    ahead.isClosed = true;
+  }
+
+  #mayClaimAhead(queue: string): boolean {
+    const { ahead, taken } = this.#roomOf(queue);
+    return ahead !== undefined && ahead.left > 0 && (ahead.lease !== undefined || ahead.running + taken > 0);
+  }
+
+  /** queue.Q6. Writes the slots that the worker has leased now. */
+  leaseSlots(): readonly LeasedSlots[] {
+    const { worker, ahead: wanted } = this.#claimant ?? {};
+    for (const { queue } of wanted ?? []) this.#roomOf(queue);
+    const leased: LeasedSlots[] = [];
+    for (const [queue, { ahead, taken }] of this.#rooms) {
+      if (ahead === undefined || worker === undefined) continue;
+      const { lease, running, claimed, isClosed } = ahead;
+      const count = (lease?.count ?? running) + taken;
+      if (lease === undefined && claimed === 0) {
+        if (isClosed) leased.push({ queue, slots: 0 });
+        continue;
+      }
+      if (lease === undefined) addSlotLease(this.#rows, queue, { worker, count });
+      else if (taken > 0) growSlotLease(this.#rows, queue, { worker, count });
+      leased.push({ queue, slots: isClosed ? 0 : count });
+    }
+    return leased;
+  }
+
+  #roomLeft(
+    { concurrency, rate }: StoredLimit,
+    queue: string,
+    key: string,
+    leases: readonly SlotLease[] = NO_LEASES,
+  ): Room {
     const rows = this.#rows;
     const kind = this.#kind;
     const used = key === WHOLE_QUEUE ? [kind, queue] : [kind, queue, key];
+    const taken = (limit: number): number =>
+      leases.length > 0 ? takenSlots(rows, queue, leases, limit) : rows.count("queue_busy", used);
     return {
-      slots: concurrency === undefined ? Number.POSITIVE_INFINITY : concurrency - rows.count("queue_busy", used),
+      slots: concurrency === undefined ? Number.POSITIVE_INFINITY : concurrency - taken(concurrency),
       allowance:
         rate === undefined
           ? Number.POSITIVE_INFINITY
@@ -213,6 +313,13 @@ export class QueueLimiter {
   /** Admits an item, which the caller then claims at once; or parks the item when its key has no room. */
   admit(item: QueuedItem): boolean {
     if (!this.isOpen(item.queue)) return false;
+    if (!this.hasRoom(item.queue)) {
+      const { ahead } = this.#roomOf(item.queue);
+      invariant(ahead !== undefined && ahead.left > 0, "An item without a slot must be claimed ahead.");
+      ahead.left -= 1;
+      ahead.claimed += 1;
+      return true;
+    }
     const keyRoom = this.#keyRoomOf(item);
     if (keyRoom !== undefined && isFull(keyRoom)) {
       this.#park(item, keyRoom.allowance <= 0);
@@ -244,6 +351,7 @@ export class QueueLimiter {
   #recordAdmission({ queue, key }: QueuedItem, keyRoom: Room | undefined): void {
     const room = this.#roomOf(queue);
     const { rate, perKey } = room.limits;
+    room.taken += 1;
     this.#count(room, queue, WHOLE_QUEUE, rate?.perMs);
     if (keyRoom !== undefined && key !== null) this.#count(keyRoom, queue, key, perKey?.rate?.perMs);
   }

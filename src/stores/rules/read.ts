@@ -1,10 +1,21 @@
 // Read: reads runs, journals, inboxes and items.
 
 import { invariant } from "../../base/index.ts";
-import type { Entry, InboxRow, ItemInfo, RunNumber, RunProgress, RunRecord, VersionCount } from "../../kernel/index.ts";
+import {
+  hasEnded,
+  type Entry,
+  type InboxRow,
+  type ItemInfo,
+  type RunEnd,
+  type RunNumber,
+  type RunProgress,
+  type RunRecord,
+  type VersionCount,
+} from "../../kernel/index.ts";
 import type { Part, Rows } from "../rows/rows.ts";
 import { MESSAGE, messageOf } from "./inbox.ts";
-import { findNewest, recordOf, RUN_COLUMNS } from "./run-rows.ts";
+import { findNewest, recordOf, RUN_COLUMNS, taggedRecord } from "./run-rows.ts";
+import { tagsOf } from "./tags.ts";
 
 /** The newest generation, or the given one. */
 export function findRun(rows: Rows, id: string, generation?: number): RunRecord | undefined {
@@ -28,6 +39,18 @@ const ENTRY = ["seq", "type", "command", "data", "at", "mark", "took_ms", "worke
 
 export function readJournal(rows: Rows, run: RunNumber, after: number, limit?: number): readonly Entry[] {
   return rows.select("journal", [run], ENTRY, limit === undefined ? { after } : { after, limit }).map(entryOf);
+}
+
+const LAST = { backwards: true } as const;
+
+/** A store on a server does not know the run yet when it sends the queries, so it reads the tags and the entry with it. */
+export function readEnd(rows: Rows, run: RunNumber): RunEnd | undefined {
+  const row = rows.get("runs", [run], RUN_COLUMNS);
+  if (row === undefined && !rows.isGuess) return undefined;
+  const tags = tagsOf(rows, run);
+  const mayHaveEnded = row === undefined || hasEnded(row.status);
+  const last = mayHaveEnded ? rows.first("journal", [run], ENTRY, LAST) : undefined;
+  return row && { record: taggedRecord(row, tags), last: last && entryOf(last) };
 }
 
 const STEP = ["seq"] as const;
@@ -64,14 +87,15 @@ export function readInbox(rows: Rows, run: RunNumber, after: number): readonly I
   return rows.select("inbox", [run], MESSAGE, { after }).map(messageOf);
 }
 
-const PROGRESS = ["run", "status", "arrivals", "turn_token"] as const;
+const PROGRESS = ["run", "id", "status", "arrivals", "turn_token"] as const;
 
 export function readProgress(rows: Rows, runs: readonly RunNumber[]): readonly RunProgress[] {
   return runs
     .map((run) => rows.get("runs", [run], PROGRESS))
     .flatMap((row) => {
       if (row === undefined) return [];
-      return [{ run: row.run, status: row.status, arrivals: row.arrivals, token: row.turn_token ?? undefined }];
+      const { run, id, status, arrivals, turn_token: token } = row;
+      return [{ run, id, status, arrivals, token: token ?? undefined }];
     });
 }
 

@@ -27,6 +27,7 @@ import type {
   Readiness,
   RunFilter,
   RunNumber,
+  RunEnd,
   RunProgress,
   RunRecord,
   RunTimes,
@@ -57,6 +58,7 @@ import {
   readItems,
   readItemTokens,
   readJournal,
+  readEnd,
   readProgress,
   readSteps,
 } from "./read.ts";
@@ -88,6 +90,10 @@ export abstract class RowReads implements CopySource {
 
   findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
     return this.read("Finding a run", (rows) => findRun(rows, id, generation));
+  }
+
+  readEnd(run: RunNumber): Promise<RunEnd | undefined> {
+    return this.read("Reading the end of a run", (rows) => readEnd(rows, run));
   }
 
   countVersions(): Promise<readonly VersionCount[]> {

@@ -31,6 +31,7 @@ import {
 } from "../../kernel/index.ts";
 import type { Part, Rows, Span } from "../rows/rows.ts";
 import { findRequest } from "./budgets.ts";
+import { slotLeasesOf, takenSlots } from "./leased-slots.ts";
 import { firstGeneration } from "./streams.ts";
 
 const RUN = ["root", "parent", "turn_due", "turn_worker", "turn_at", "takeovers"] as const;
@@ -237,7 +238,10 @@ function limitUse(
   { rate }: StoredLimit,
 ): LimitUse {
   const used = key === WHOLE_QUEUE ? [kind, queue] : [kind, queue, key];
-  const held = rows.count("queue_busy", used, MAX_COUNTED);
+  const leases = kind === "task" && key === WHOLE_QUEUE ? slotLeasesOf(rows, queue) : [];
+  // queue.Q6. Items that a worker has leased ahead hold no slot.
+  const held =
+    leases.length === 0 ? rows.count("queue_busy", used, MAX_COUNTED) : takenSlots(rows, queue, leases, Infinity);
   const holders = rows
     .select("queue_busy", used, HOLDER, { limit: MAX_SLOT_HOLDERS, unordered: true })
     .map(({ run, item }) => ({ run, id: rows.get("runs", [run], ID)?.id, item }));

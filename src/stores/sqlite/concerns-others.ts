@@ -13,10 +13,12 @@ export function concernsOthers(write: Write, outcome: Outcome): boolean {
       const { runs, ready } = outcome as FireDueOutcome;
       return runs.length > 0 || ready > 0;
     }
+    // Other workers may wait for the slots.
+    case "claim-items":
+      return write.returnedSlots !== undefined;
     // The worker that admits runs claims them; the others change nothing that a process waits for.
     case "admit":
     case "claim-turns":
-    case "claim-items":
     case "claim-messages":
     case "message-delivered":
     case "declare-queue":

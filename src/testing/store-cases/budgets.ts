@@ -32,10 +32,16 @@ async function reserve(
   return outcome;
 }
 
-/** Ends the first operation of a run in a commit, with what it cost. */
-async function settle(store: Store, held: HeldTurn, charge: Charge, execution = 1): Promise<HeldTurn> {
+/** Ends an operation of a run in a commit, with what it cost. */
+async function settle(
+  store: Store,
+  held: HeldTurn,
+  charge: Charge,
+  execution = 1,
+  command = "Operation(0)",
+): Promise<HeldTurn> {
   const data = '{"index":0,"operationName":"model","result":1}';
-  const write = turnWrite(store, held, { entries: [["OperationCompleted", "Operation(0)", data]], budget: held.run });
+  const write = turnWrite(store, held, { entries: [["OperationCompleted", command, data]], budget: held.run });
   const [outcome] = await store.write([
     { ...write, entries: write.entries.map((entry) => ({ ...entry, execution, charge })) },
   ]);
@@ -122,6 +128,35 @@ export const budgetCases: readonly StoreCase[] = [
     assert.equal((await reserve(store, held, 4)).status, "reserved");
     assert.deepEqual(await requests(store), []);
     assert.deepEqual(await books(store, held.run), [4, 0, 4, 0]);
+  }),
+
+  storeCase("calls that wait are woken oldest first when others leave room for them, each once", async (store) => {
+    const held = await start(store, "a");
+    await reserve(store, held, 2, { command: "Operation(0)" });
+    for (const [command, count] of [
+      ["Operation(1)", 3],
+      ["Operation(2)", 2],
+      ["Operation(3)", 1],
+    ] as const)
+      await reserve(store, held, count, { command });
+    // The last one had room.
+    assert.deepEqual(await books(store, held.run), [3, 0, 3, 0]);
+    const offer = async (...except: readonly string[]): Promise<unknown> => {
+      const [{ woken, mayFree }] = await store.write([{ write: "offer-budget", id: "a", except }]);
+      return [woken.map(({ command }) => command), mayFree];
+    };
+    assert.deepEqual(await offer(), [[], true]);
+    const next = await settle(store, held, "free");
+    assert.deepEqual(await offer(), [["Operation(2)"], true]);
+    assert.deepEqual(await offer(`${held.run} Operation(2)`), [[], true]);
+    const types = (await store.readInbox(held.run, 0)).map(({ type }) => type);
+    assert.deepEqual(types, ["BudgetFreed"]);
+    assert.equal((await reserve(store, next, 2, { command: "Operation(2)" })).status, "reserved");
+    assert.deepEqual(await requests(store), ["a Operation(1) 3"]);
+    const last = await settle(store, { ...next }, "lost", undefined, "Operation(2)");
+    await settle(store, last, "free", undefined, "Operation(3)");
+    // Nothing is in progress any more: a person has to help.
+    assert.deepEqual(await offer(), [[], false]);
   }),
 
   storeCase("a declined request is refused once, and is no longer listed", async (store) => {

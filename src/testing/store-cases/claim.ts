@@ -135,7 +135,7 @@ export const claimCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("readProgress returns status, arrivals and token of every run that exists", async (store) => {
+  storeCase("readProgress returns id, status, arrivals and token of every run that exists", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "held");
     await send(store, "held");
@@ -146,7 +146,8 @@ export const claimCases: readonly StoreCase[] = [
     assert.equal(byRun.size, 3);
     assert.deepEqual([byRun.get(held.run)?.arrivals, byRun.get(held.run)?.token], [1, held.token]);
     assert.deepEqual([byRun.get(waiting.run)?.arrivals, byRun.get(waiting.run)?.token], [0, undefined]);
-    assert.deepEqual(byRun.get(ended.run), { run: ended.run, status: "completed", arrivals: 0, token: undefined });
+    const { run } = ended;
+    assert.deepEqual(byRun.get(run), { run, id: "ended", status: "completed", arrivals: 0, token: undefined });
     assert.deepEqual(await store.readProgress([]), []);
   }),
 ];

@@ -34,12 +34,20 @@ export const endCases: readonly StoreCase[] = [
       await commitTurn(store, held, { entries: [[type, "", '{"why":1}']], then });
       const record = await getRun(store, then);
       assert.deepEqual([record.status, record.endedAt, record.createdAt], [then, store.now(), store.now() - 10]);
-      assert.equal((await store.readJournal(held.run, 1))[0]?.type, type);
+      const [last] = await store.readJournal(held.run, 1);
+      assert.equal(last?.type, type);
+      assert.deepEqual(await store.readEnd(held.run), { record, last });
       assert.deepEqual(
         (await store.readProgress([held.run])).map((progress) => [progress.status, progress.token]),
         [[then, undefined]],
       );
     }
+  }),
+
+  storeCase("the end of a live run has its row and no entry; that of an unknown run is undefined", async (store) => {
+    const { run } = await startHeld(store, await registerWorker(store), "order-1");
+    assert.deepEqual(await store.readEnd(run), { record: await getRun(store, "order-1"), last: undefined });
+    assert.equal(await store.readEnd(4_711), undefined);
   }),
 
   storeCase("after the end every token is void, and a message returns ended", async (store) => {

@@ -102,7 +102,7 @@ async function answers(cards: readonly string[], ask: (card: string) => Promise<
   );
 }
 
-/** A store that waits for something before it first reads a journal. */
+/** A store that waits for something before it first reads a journal, or the end of a run that has ended. */
 function beforeJournals(url: string, first: () => Promise<void>): StoreSource {
   let once: Promise<void> | undefined;
   return {
@@ -112,11 +112,19 @@ function beforeJournals(url: string, first: () => Promise<void>): StoreSource {
         get(target, key) {
           const value: unknown = Reflect.get(target, key, target);
           if (typeof value !== "function") return value;
-          if (key !== "readJournal") return value.bind(target) as unknown;
-          return async (...asked: Parameters<typeof target.readJournal>) => {
-            await (once ??= first());
-            return target.readJournal(...asked);
-          };
+          if (key === "readJournal")
+            return async (...asked: Parameters<typeof target.readJournal>) => {
+              await (once ??= first());
+              return target.readJournal(...asked);
+            };
+          if (key === "readEnd")
+            return async (run: number) => {
+              const end = await target.readEnd(run);
+              if (end?.last === undefined) return end;
+              await (once ??= first());
+              return target.readEnd(run);
+            };
+          return value.bind(target) as unknown;
         },
       });
     },

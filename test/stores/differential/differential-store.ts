@@ -19,6 +19,7 @@ import {
   readItems,
   readItemTokens,
   readJournal,
+  readEnd,
   readProgress,
   readSteps,
 } from "../../../src/stores/rules/read.ts";
@@ -77,6 +78,7 @@ const READS: { readonly [K in keyof Store]?: (rows: Rows, now: number, ...args: 
   readLog: (rows, _now, after: number, limit: number) => readLog(rows, after, limit),
   logSize: (rows) => readLogSize(rows),
   readRuns: (rows, _now, runs: readonly number[]) => readRuns(rows, runs),
+  readEnd: (rows, _now, run: number) => readEnd(rows, run),
   readHolders: (rows, _now, runs: readonly number[]) =>
     readHolders(rows, runs, (run, seq) => rows.get("journal", [run, seq], ["at"])?.at),
 };

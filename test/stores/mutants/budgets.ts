@@ -52,6 +52,9 @@ export const budgetsMutants: readonly Mutant[] = [
   rewriting("a decline is a raise by nothing", (write) =>
     write.write === "answer-budget" && write.add === undefined ? { ...write, add: {} } : write,
   ),
+  rewriting("an offer wakes a call again that was woken", (write) =>
+    write.write === "offer-budget" ? { ...write, except: [] } : write,
+  ),
   rewriting("a budget always asks", (write) =>
     write.write === "start" && typeof write.run.budget === "object"
       ? { ...write, run: { ...write.run, budget: { ...write.run.budget, onReached: "ask" as const } } }

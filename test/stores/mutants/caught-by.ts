@@ -245,7 +245,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a claim takes one more than it may": [
     "a claim takes at most as many turns as it brings tokens, and each has one of them",
   ],
-  "readProgress hides the token": ["readProgress returns status, arrivals and token of every run that exists"],
+  "readProgress hides the token": ["readProgress returns id, status, arrivals and token of every run that exists"],
   "a claimed turn has no inbox": ["messages that arrived while a lost turn was held are delivered to the next holder"],
   "items and timers are ready a millisecond early": [
     "a delayed item becomes ready at its time and not before",
@@ -409,6 +409,30 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a refill leases the next items in the transaction that frees their slots",
     "a refill obeys rates, keys and pauses",
   ],
+  "no items are leased ahead of slots": [
+    "a worker with slots of a queue leases items ahead of them, and keeps the slots",
+    "leased slots start with the functions of the worker, and grow with the room of the queue",
+    "slots that a worker gives back are free, except for the items that it holds",
+    "the slots of a worker that is taken over or shuts down are free",
+  ],
+  "slots that a worker gives back stay leased": [
+    "slots that a worker gives back are free, except for the items that it holds",
+  ],
+  "a worker uses one slot more than it has leased": [
+    "a worker with slots of a queue leases items ahead of them, and keeps the slots",
+    "leased slots start with the functions of the worker, and grow with the room of the queue",
+  ],
+  "a worker keeps slots of a queue that is closed to it": [
+    "a queue that is paused, or has other limits, admits no items ahead of slots",
+    "a worker leases no items ahead while items of other tasks wait in the queue",
+  ],
+  "a worker leases slots for all items that it holds": [
+    "leased slots start with the functions of the worker, and grow with the room of the queue",
+  ],
+  "slots are leased to a worker that has none": [
+    "a worker without a slot of a queue leases no item ahead",
+    "the slots of a worker that is taken over or shuts down are free",
+  ],
   "a claim of items takes no turns": [
     "a claim of a task takes the turn of its run if the run waits, under the same token",
     "a claim takes no turn that is held, due or stopped, or of another definition",
@@ -489,6 +513,10 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a list needs one of several tags": ["a list holds the runs that have all of several tags"],
   "a journal is always read from its beginning": ["a journal is read from any entry, up to a limit"],
   "a journal is read without limit": ["a journal is read from any entry, up to a limit"],
+  "the end of a run is read without its last entry": ["every ended run has its status, its time and its last entry"],
+  "a live run is read with an entry as its end": [
+    "the end of a live run has its row and no entry; that of an unknown run is undefined",
+  ],
   "an inbox is always read from its beginning": ["messages are numbered from 1 in the order of their arrival"],
   "a connection does not notice commits of other connections": ["a connection notices that another one has written"],
   "info counts nothing": ["info counts runs by status and items by state"],
@@ -614,6 +642,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "a raise adds nothing": ["a reservation that does not fit waits as an open promise until a raise"],
   "a decline is a raise by nothing": ["a declined request is refused once, and is no longer listed"],
+  "an offer wakes a call again that was woken": [
+    "calls that wait are woken oldest first when others leave room for them, each once",
+  ],
   "a budget always asks": ["a budget that fails refuses what does not fit, and lists nothing"],
   "a reservation needs no token": ["a reservation needs the token of the turn"],
   "the item of a request is not released": [

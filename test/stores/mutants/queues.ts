@@ -16,6 +16,14 @@ function limits(name: string, change: (limits: QueueLimits) => QueueLimits): Mut
   });
 }
 
+function slots(name: string, change: (count: number) => number): Mutant {
+  return answering(name, (outcome, write) => {
+    const leased = write.write === "claim-items" ? (outcome as ClaimItemsOutcome).slots : undefined;
+    if (leased === undefined) return outcome;
+    return { ...outcome, slots: leased.map(({ queue, slots: count }) => ({ queue, slots: change(count) })) };
+  });
+}
+
 export const queuesMutants: readonly Mutant[] = [
   limits("a queue has one slot too many", (all) =>
     all.concurrency === undefined ? all : { ...all, concurrency: all.concurrency + 1 },
@@ -65,6 +73,24 @@ export const queuesMutants: readonly Mutant[] = [
   })),
   answering("a refill forgets what it has leased", (outcome, write) =>
     write.write === "claim-items" && write.refills !== undefined ? { ...outcome, items: [] } : outcome,
+  ),
+  rewriting("no items are leased ahead of slots", (write) =>
+    write.write === "claim-items" ? without(write, "ahead") : write,
+  ),
+  rewriting("slots that a worker gives back stay leased", (write) =>
+    write.write === "claim-items" ? without(write, "returnedSlots") : write,
+  ),
+  slots("a worker uses one slot more than it has leased", (count) => (count === 0 ? 0 : count + 1)),
+  slots("a worker keeps slots of a queue that is closed to it", (count) => Math.max(1, count)),
+  rewriting("a worker leases slots for all items that it holds", (write) =>
+    write.write === "claim-items" && write.ahead !== undefined
+      ? { ...write, ahead: write.ahead.map((one) => without(one, "slots")) }
+      : write,
+  ),
+  answering("slots are leased to a worker that has none", (outcome, write) =>
+    write.write === "claim-items" && (outcome as ClaimItemsOutcome).slots?.length === 0
+      ? { ...outcome, slots: [{ queue: "mail", slots: 1 }] }
+      : outcome,
   ),
   rewriting("a claim of items takes no turns", (write) =>
     write.write === "claim-items" ? without(write, "turnsOf") : write,

@@ -73,6 +73,18 @@ export const readsMutants: readonly Mutant[] = [
   methods("a journal is read without limit", (store) => ({
     readJournal: (run: number, after: number) => store.readJournal(run, after),
   })),
+  methods("the end of a run is read without its last entry", (store) => ({
+    async readEnd(run: number) {
+      const end = await store.readEnd(run);
+      return end && { ...end, last: undefined };
+    },
+  })),
+  methods("a live run is read with an entry as its end", (store) => ({
+    async readEnd(run: number) {
+      const end = await store.readEnd(run);
+      return end && { ...end, last: end.last ?? (await store.readJournal(run, 0, 1))[0] };
+    },
+  })),
   methods("an inbox is always read from its beginning", (store) => ({
     readInbox: (run: number) => store.readInbox(run, 0),
   })),

@@ -35,6 +35,15 @@ async function codeOf(act: Promise<unknown>): Promise<ErrorCode | "lost" | "retr
 const relations =
   "select relname from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'reprise'";
 
+/** A PostgreSQL server whose `version()` says something else: functions of a schema before pg_catalog hide its own. */
+async function reportVersion(database: Awaited<ReturnType<typeof freshDatabase>>, version: string): Promise<void> {
+  await database.run(
+    "create schema lookalike",
+    `create function lookalike.version() returns text language sql as $$ select '${version}' $$`,
+    `do $$ begin execute format('alter database %I set search_path = lookalike, pg_catalog', current_database()); end $$`,
+  );
+}
+
 describeOn("postgres", "the schema in PostgreSQL", () => {
   test("any number of processes may migrate at the same time, and the schema is created once", async () => {
     await using database = await freshDatabase("postgres");
@@ -196,6 +205,30 @@ describeOn("postgres", "a PostgreSQL store refuses", () => {
     const connection = await backend.connect();
     expect(await backend.info(connection)).toMatchObject({ durability: "relaxed" });
     await connection.close();
+  });
+
+  test.each([
+    ["CockroachDB CCL v25.2.0 (x86_64-pc-linux-gnu)", "advisory locks do nothing"],
+    ["PostgreSQL 15.12-YB-2025.1.0.0-b168 on x86_64-pc-linux-gnu", "REPEATABLE READ"],
+  ])("another database with PostgreSQL's protocol: %s", async (version, reason) => {
+    await using database = await freshDatabase("postgres");
+    await reportVersion(database, version);
+    const error = await connected(database.url).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: "STORE_LOCATION", details: { version } });
+    expect((error as Error).message).toContain(reason);
+    expect(await runQuery(database.url, relations)).toEqual([]);
+  });
+
+  test("a database without a function that every PostgreSQL has", async () => {
+    await using database = await freshDatabase("postgres");
+    await reportVersion(database, "LookalikeDB 1.0");
+    await database.run(
+      `create function lookalike.pg_is_in_recovery() returns boolean language plpgsql as
+        $$ begin raise 'no such function' using errcode = 'undefined_function'; end $$`,
+    );
+    const error = await connected(database.url).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: "STORE_LOCATION", details: { version: "LookalikeDB 1.0" } });
+    expect((error as Error).message).toContain("no such function");
   });
 
   test("a database whose encoding cannot store every text", async () => {

@@ -1,0 +1,29 @@
+// StartAdmission: how many starts of this process are being written at once.
+//
+// start-admission.A1. A start that waits keeps its encoded input and nothing else: the row of the run, its write and, on a worker, the run
+//   itself are made when it is admitted. Starts are admitted in the order of their calls.
+
+import { Fifo } from "../base/index.ts";
+
+/** Two batches of the pump (pump.P7): one is written while the other gathers. */
+const MAX_WRITTEN = 1_000;
+
+export class StartAdmission {
+  #written = 0;
+  readonly #waiting = new Fifo<() => void>();
+
+  /** Undefined: admitted. Each start calls `leave` once it is written or has failed. */
+  enter(): Promise<void> | undefined {
+    if (this.#written < MAX_WRITTEN) {
+      this.#written += 1;
+      return undefined;
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#written -= 1;
+    else next();
+  }
+}
