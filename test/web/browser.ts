@@ -69,7 +69,8 @@ export async function openPage(url: string, options: OpenPageOptions = {}): Prom
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
   });
-  page.on("pageerror", (error) => problems.push(String(error.stack)));
+  // An error that no script threw, such as a failed request, has an empty stack.
+  page.on("pageerror", (error) => problems.push(`${error.name}: ${error.message}\n${error.stack ?? ""}`));
   page.on("request", (request) => {
     if (new URL(request.url()).origin !== new URL(url).origin) problems.push(`request to ${request.url()}`);
   });
