@@ -202,6 +202,22 @@ describe.skipIf(findBrowser() === undefined)("run", () => {
     await page.context().close();
   });
 
+  test("a view whose code does not load says so, and appears once the server answers again", async () => {
+    await using fleet = await openSite();
+    await fleet.client.start(reminder, "ann", { id: "part-1" });
+    const { page, expectClean } = await openPage(fleet.url, { path: "/runs/part-1" });
+    await page.getByRole("region", { name: "Timeline" }).waitFor();
+    await fleet.stopServer();
+    await page.getByText("The server does not answer").waitFor();
+    await page.getByRole("button", { name: "Journal" }).click();
+    await page.getByText("This part of the dashboard cannot be loaded.").waitFor();
+    await fleet.startServer();
+    await page.getByRole("button", { name: "Try now" }).click();
+    await page.getByRole("region", { name: "Journal" }).waitFor();
+    expectClean(/ERR_|Failed to load resource|net::/);
+    await page.context().close();
+  });
+
   test("a viewer sees no payload and no control that the role does not allow", async () => {
     const caller = { name: "vera", role: "viewer" } as const;
     await using hall = await openSite({ server: { auth: { authenticate: () => caller } } });

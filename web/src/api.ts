@@ -59,17 +59,26 @@ export function watchReachability(watcher: typeof onReachable): void {
   onReachable = watcher;
 }
 
-async function send(url: string, init: RequestInit): Promise<Response> {
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+async function send(url: string, init: RequestInit): Promise<Answer> {
   let response: Response;
+  let body: unknown;
   try {
     response = await fetch(url, { credentials: "same-origin", ...init });
+    if (response.ok && response.status !== 204) body = await response.json();
   } catch (thrown) {
     if (init.signal?.aborted === true) throw thrown;
     const problem = new Problem({ status: 0, code: "SERVER_UNREACHABLE", detail: "The server does not answer." });
     onReachable(problem);
     throw problem;
   }
-  if (response.ok || response.status === 304) return response;
+  const { status, headers } = response;
+  if (response.ok || status === 304) return { status, headers, body };
   const problem = await problemOf(response);
   if (problem.isOutage) onReachable(problem);
   throw problem;
@@ -84,11 +93,11 @@ async function problemOf(response: Response): Promise<Problem> {
 }
 
 export async function get<T>(path: string, { query, signal }: RequestOptions = {}): Promise<T> {
-  const response = await send(apiUrl(path, query), {
+  const { body } = await send(apiUrl(path, query), {
     headers: { accept: "application/json" },
     ...(signal !== undefined && { signal }),
   });
-  return (await response.json()) as T;
+  return body as T;
 }
 
 /** As `get`, but answers `undefined` if nothing changed since `etag`. */
@@ -97,14 +106,13 @@ export async function getIfChanged<T>(
   etag: string | undefined,
   { query, signal }: RequestOptions = {},
 ): Promise<Fetched<T> | undefined> {
-  const response = await send(apiUrl(path, query), {
+  const { status, headers, body } = await send(apiUrl(path, query), {
     headers: { accept: "application/json", ...(etag !== undefined && { "if-none-match": etag }) },
     // The browser's own cache would answer 200 for a 304 of the server.
     cache: "no-store",
     ...(signal !== undefined && { signal }),
   });
-  if (response.status === 304) return undefined;
-  return { data: (await response.json()) as T, etag: response.headers.get("etag") ?? undefined };
+  return status === 304 ? undefined : { data: body as T, etag: headers.get("etag") ?? undefined };
 }
 
 /** A change. The key makes a repeated request the same request. */
@@ -118,7 +126,7 @@ export async function post<T>(
   }: { readonly key?: string; readonly method?: "POST" | "PUT" | "DELETE"; readonly signal?: AbortSignal } = {},
 ): Promise<T> {
   const text = JSON.stringify(body);
-  const response = await send(apiUrl(path), {
+  const { body: answer } = await send(apiUrl(path), {
     method,
     // An answer that a person gave is sent although the page is left; browsers allow 64 KB for that.
     keepalive: text.length < 20_000,
@@ -132,8 +140,7 @@ export async function post<T>(
     body: text,
     ...(signal !== undefined && { signal }),
   });
-  if (response.status === 204) return undefined as T;
-  return (await response.json()) as T;
+  return answer as T;
 }
 
 /** A random key. `crypto.randomUUID` exists only on https and localhost. */

@@ -114,14 +114,14 @@ async function follow(own: AbortController): Promise<void> {
   else if (wasStale) emit({ kind: "resumed", data: {} });
   const parser = createEventParser(take);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let silence = setTimeout(() => own.abort(), SILENCE_MS);
+  let silence = setTimeout(connect, SILENCE_MS);
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
       retries = 0;
       clearTimeout(silence);
-      silence = setTimeout(() => connect(), SILENCE_MS);
+      silence = setTimeout(connect, SILENCE_MS);
       live.value = { state: "live", asOf: serverNow() };
       parser.push(value);
     }

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { ComponentType, JSX } from "preact";
+import { showProblem } from "./components/controls.tsx";
 
 /** What the palette gets. */
 export interface PaletteProps {
@@ -14,7 +15,7 @@ const loaded = signal<ComponentType<PaletteProps> | undefined>(undefined);
 export function openPalette(): void {
   isOpen.value = true;
   if (loaded.peek() === undefined) {
-    void import("./palette/palette.tsx").then((module) => (loaded.value = module.default));
+    import("./palette/palette.tsx").then((module) => (loaded.value = module.default), showProblem);
   }
 }
 

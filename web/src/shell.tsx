@@ -2,7 +2,7 @@
 
 import { useComputed } from "@preact/signals";
 import type { ComponentType, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { localNow, now } from "./clock.ts";
 import { announcement, Button, Command, NowLine } from "./components/controls.tsx";
 import { Questions } from "./components/dialog.tsx";
@@ -14,6 +14,7 @@ import { keyCaps, keyHelpOpen, useKeys, type Key } from "./keys.ts";
 import { isStale, live, retryNow } from "./live.ts";
 import { findPage, PAGES, type Page, type PageProps } from "./pages/registry.ts";
 import { openPalette, PaletteSlot } from "./palette-slot.tsx";
+import { usePart } from "./part.tsx";
 import { address, go, href } from "./router.ts";
 import { refusal, role, site } from "./site.ts";
 
@@ -243,38 +244,14 @@ function NotFound(): JSX.Element {
   );
 }
 
-const modules = new Map<Page, ComponentType<PageProps>>();
-
 /** Shows the page; the old one stays until the new one is loaded. */
 function LazyPage({ page, params }: { readonly page: Page } & PageProps): JSX.Element {
-  const [shown, setShown] = useState<{ readonly page: Page; readonly params: PageProps["params"] } | undefined>(
-    modules.has(page) ? { page, params } : undefined,
-  );
-  const [failure, setFailure] = useState("");
-  useEffect(() => {
-    let isCurrent = true;
-    if (modules.has(page)) setShown({ page, params });
-    else {
-      page.load().then(
-        (module) => {
-          modules.set(page, module.default);
-          if (isCurrent) setShown({ page, params });
-        },
-        () => {
-          if (isCurrent)
-            setFailure(
-              "This part of the dashboard cannot be loaded. The server may have been updated: reload the page.",
-            );
-        },
-      );
-    }
-    return () => {
-      isCurrent = false;
-    };
-  }, [page, JSON.stringify(params)]);
-  if (failure !== "") return <p role="alert">{failure}</p>;
-  if (shown === undefined) return <p class="muted">Loading …</p>;
-  const Shown = modules.get(shown.page)!;
+  const [Loaded, failure] = usePart(page);
+  const last = useRef<{ readonly page: Page; readonly Shown: ComponentType<PageProps> } & PageProps>(undefined);
+  if (Loaded !== undefined) last.current = { page, Shown: Loaded, params };
+  else if (failure !== undefined) return failure;
+  if (last.current === undefined) return <p class="muted">Loading …</p>;
+  const shown = last.current;
   // A page keeps its state while only its query changes; another run is another page.
-  return <Shown key={shown.page.path + JSON.stringify(shown.params)} params={shown.params} />;
+  return <shown.Shown key={shown.page.path + JSON.stringify(shown.params)} params={shown.params} />;
 }

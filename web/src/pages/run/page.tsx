@@ -1,7 +1,7 @@
 // Run: one run: why it does not move, what it did on a time scale, its journal, one step in detail, and what can be done.
 
-import type { ComponentType, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import type { RunDetail, RunSummary } from "../../../../src/contract/run.ts";
 import type { Timeline } from "../../../../src/contract/timeline.ts";
 import { at } from "../../api.ts";
@@ -14,6 +14,7 @@ import { count, duration, longTime, plural, shortTime } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { usePolling } from "../../polling.ts";
 import { useResource } from "../../resource.ts";
+import { usePart } from "../../part.tsx";
 import { go, href, hrefWith, param, runPath, setQuery } from "../../router.ts";
 import { useTitle } from "../../title.ts";
 import type { PageProps } from "../registry.ts";
@@ -25,7 +26,7 @@ import { expected, RunActions } from "./run-actions.tsx";
 import { StepPanel } from "./step-panel.tsx";
 import { useTimeline } from "./timeline-data.ts";
 import { currentView } from "./view-switch.tsx";
-import type { RunView, RunViewProps } from "./views.ts";
+import type { RunView } from "./views.ts";
 import "./run.css";
 
 const DETAIL_MS = 3000;
@@ -222,19 +223,9 @@ function Facts({ run, workedMs, takeovers }: FactsProps): JSX.Element {
   );
 }
 
-const loadedViews = new Map<string, ComponentType<RunViewProps>>();
-
 function LazyView({ view, run }: { readonly view: RunView; readonly run: RunDetail }): JSX.Element {
-  const [, setLoaded] = useState("");
-  const View = loadedViews.get(view.name);
-  useEffect(() => {
-    if (View !== undefined) return;
-    void view.load().then((module) => {
-      loadedViews.set(view.name, module.default);
-      setLoaded(view.name);
-    });
-  }, [view]);
-  if (View === undefined) return <section class="card tl-empty" aria-busy="true" />;
+  const [View, failure] = usePart(view);
+  if (View === undefined) return failure ?? <section class="card tl-empty" aria-busy="true" />;
   return <View run={run} />;
 }
 
