@@ -12,7 +12,9 @@ const LONGEST_MS = 30_000;
 /** As soon as a run ends the next one starts, so that `waiting` runs are always there. */
 export async function measureLimited(rig: Rig, plan: Plan, concurrency: 4 | 64, waiting: number): Promise<Measured> {
   const size = scaled(waiting, plan);
-  const goal = scaled(MEASURED_RUNS, plan);
+  // All runs that were there at the beginning have ended before the measurement, so that it includes no first turns of others.
+  const warmUp = Math.max(scaled(MEASURED_RUNS / 4, plan), size);
+  const goal = Math.max(scaled(MEASURED_RUNS, plan), size);
   const latenciesMs: number[] = [];
   let phase: "fill" | "warm-up" | "measure" | "over" = "fill";
   let ended = 0;
@@ -66,7 +68,7 @@ export async function measureLimited(rig: Rig, plan: Plan, concurrency: 4 | 64, 
     ),
   ]);
   phase = "warm-up";
-  await untilEnded(Math.ceil(goal / 4));
+  await untilEnded(warmUp);
   phase = "measure";
   const before = await rig.usage();
   const [startedAt, endedBefore] = [performance.now(), ended];
