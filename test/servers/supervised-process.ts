@@ -60,11 +60,15 @@ export class SupervisedProcess implements AsyncDisposable {
 
   /** Starts a program; it may not be ready yet when the promise resolves. */
   async launch({ command, args }: Command): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<string>();
     this.#ended = ended.promise;
     const listen = (message: FromSupervisor): void => {
-      if ("started" in message) return resolve(message.started);
+      if ("started" in message) {
+        // Here, not after the await: the next message may already say that the program has ended.
+        this.pid = message.started;
+        return resolve();
+      }
       if ("failed" in message) return reject(new Error(`${command} could not be started: ${message.failed}`));
       this.#supervisor.off("message", listen);
       this.pid = undefined;
@@ -74,7 +78,7 @@ export class SupervisedProcess implements AsyncDisposable {
     const env = { PATH: process.env["PATH"], LC_ALL: "C", ...this.#options.env };
     const { endSignal } = this.#options;
     this.#send({ start: { command, args, env, endSignal, uid: this.account?.uid, gid: this.account?.gid } });
-    this.pid = await this.#hold(promise);
+    await this.#hold(promise);
   }
 
   /** Runs a program to its end. */
