@@ -46,7 +46,9 @@ class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const isLong = ({ moduleId }: TestSpecification): boolean =>
-      /\/test\/(?:slow\/|stores\/[^/]+$|docs\/examples)/.test(moduleId);
+      /\/test\/(?:slow\/|operator\/|web\/|servers\/private|stores\/[^/]+$|stores\/[^/]+\/plans|docs\/examples)/.test(
+        moduleId,
+      );
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }

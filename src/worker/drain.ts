@@ -42,7 +42,11 @@ export class Drain {
   /** Does not wait for nodes that wait themselves: they receive no result here, and their recorded results are in the journal. */
   #nodesIdle(): Promise<void> {
     return new Promise((resolve) => {
-      this.#onNodeProgress = () => void (this.#parts.runs.areNodesBusy || resolve());
+      this.#onNodeProgress = () => {
+        if (this.#parts.runs.areNodesBusy) return;
+        this.#onNodeProgress = undefined;
+        resolve();
+      };
       this.#onNodeProgress();
     });
   }
