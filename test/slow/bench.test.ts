@@ -122,17 +122,37 @@ for (const kind of ["postgres", "mysql"] as const)
     }, 180_000);
   });
 
-test("every peer has an exact version, and its lock file names no registry", () => {
+test("every peer has an exact version; its lock file has all packages, of every platform, and names no registry", () => {
   const read = (name: string): string => readFileSync(new URL(`../../bench/peers/${name}`, import.meta.url), "utf8");
   const { optionalDependencies } = JSON.parse(read("package.json")) as { optionalDependencies: Record<string, string> };
   expect(Object.values(optionalDependencies).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   const { packages } = JSON.parse(read("package-lock.json")) as {
-    packages: Record<string, { version?: string; resolved?: string }>;
+    packages: Record<string, LockedPackage>;
   };
   for (const [name, version] of Object.entries(optionalDependencies))
     expect(packages[`node_modules/${name}`]?.version, name).toBe(version);
   expect(Object.values(packages).filter(({ resolved }) => resolved !== undefined)).toEqual([]);
+  // npm ci refuses a lock file without one of them.
+  const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies: optional }]) =>
+    Object.keys({ ...dependencies, ...optional }).filter((name) => !isLocked(packages, path, name)),
+  );
+  expect(missing).toEqual([]);
 });
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Where Node would find a package from that folder: in its own node_modules, or in those above. */
+function isLocked(packages: Readonly<Record<string, LockedPackage>>, folder: string, name: string): boolean {
+  if (packages[`${folder === "" ? "" : `${folder}/`}node_modules/${name}`] !== undefined) return true;
+  if (folder === "") return false;
+  const above = folder.lastIndexOf("node_modules/");
+  return isLocked(packages, folder.slice(0, Math.max(0, above - 1)), name);
+}
 
 test("a workload of peers that does not exist is refused with the list of those that do", async () => {
   await expect(bench("peers", "--only", "stepps")).rejects.toThrow(/steps, latency, runs, queue, graph/);
