@@ -2,7 +2,7 @@
 
 import { subscribe } from "node:diagnostics_channel";
 import { hostname } from "node:os";
-import { RepriseError, toMs, type Duration } from "../base/index.ts";
+import { RepriseError, toMs, type Duration, type Size } from "../base/index.ts";
 import { isServer, shownUrl, sqlitePathOf } from "../stores/index.ts";
 import { createEngine } from "../engine/index.ts";
 import { flowBody, isFlow } from "../flow/index.ts";
@@ -30,6 +30,7 @@ export interface WorkerOptions extends GlobalOptions {
   readonly queues?: readonly string[];
   readonly labels?: readonly string[];
   readonly lease?: Duration;
+  readonly memory?: Size;
   readonly grace: Duration;
   readonly events?: boolean;
 }
@@ -51,6 +52,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     worker: {
       ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
       ...(options.lease !== undefined && { lease: options.lease }),
+      ...(options.memory !== undefined && { memory: options.memory }),
       ...(queues && { queues }),
       ...(options.labels && { labels: options.labels }),
     },

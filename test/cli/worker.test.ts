@@ -116,6 +116,8 @@ test("a worker refuses a store in memory, a missing file and invalid options", a
     [["worker", "nowhere.ts"], 2, /There is no file/],
     [["worker", DEFINITIONS, "--concurrency", "0"], 2, /1 or more/],
     [["worker", DEFINITIONS, "--lease", "never"], 2, /error BAD_DURATION: worker\.lease/],
+    [["worker", DEFINITIONS, "--memory", "64"], 2, /error BAD_OPTIONS: worker\.memory: expected a size/],
+    [["worker", DEFINITIONS, "--memory", "64KB"], 2, /error BAD_OPTIONS: worker\.memory: expected 1 MiB or more/],
     [["worker", DEFINITIONS, "--grace", "never"], 2, /error BAD_DURATION: --grace/],
   ] as const) {
     const result = await cli(args, { cwd: folder.path });

@@ -334,7 +334,7 @@ describe("createEngine refuses before it opens anything", () => {
     ["a lease of 1 ms", { store, definitions, worker: { lease: 1 } }, "BAD_OPTIONS", "1 ms"],
     ["a lease of text", { store, definitions, worker: { lease: "long" } }, "BAD_DURATION", "long"],
     ["no memory for runs", { store, definitions, worker: { memory: "64 KB" } }, "BAD_OPTIONS", "1 MiB or more"],
-    ["memory without a unit that is known", { store, definitions, worker: { memory: "1 GB" } }, "BAD_OPTIONS", "1 GB"],
+    ["memory without a unit that is known", { store, definitions, worker: { memory: "1 TB" } }, "BAD_OPTIONS", "1 TB"],
     ["a logger of an unknown level", { store, definitions, logger: "loud" }, "BAD_OPTIONS", "debug"],
     ["a logger without warn", { store, definitions, logger: { info() {}, error() {} } }, "BAD_OPTIONS", "warn"],
     ["an unknown durability", { store, definitions, durability: "maybe" }, "BAD_OPTIONS", "maybe"],

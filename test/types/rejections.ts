@@ -268,7 +268,7 @@ void createEngine({ store: "sqlite::memory:", definitions: [checkout], redact: {
 // @ts-expect-error a name is text or a pattern
 void createEngine({ store: "sqlite::memory:", definitions: [checkout], redact: { keys: [5] } });
 // @ts-expect-error not a size
-void createEngine({ store: "sqlite::memory:", definitions: [checkout], limits: { payload: "1 GB" } });
+void createEngine({ store: "sqlite::memory:", definitions: [checkout], limits: { payload: "1 TB" } });
 const bytes = new Uint8Array();
 // @ts-expect-error a codec is synchronous
 void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: async () => bytes, decode: () => "" } });

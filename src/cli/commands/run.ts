@@ -50,6 +50,10 @@ export function addRunCommands(program: Command): void {
       "--lease <duration>",
       "lease duration: how long before another worker takes over a dead worker's work (default: 10 s)",
     )
+    .option(
+      "--memory <size>",
+      "memory for the runs that the worker keeps between their steps, such as 64MiB (default: 256 MiB)",
+    )
     .option("--grace <duration>", "how long running steps may take to finish during shutdown", "30 s")
     .option("--events", "print a line for every run event")
     .addHelpText(
@@ -57,7 +61,7 @@ export function addRunCommands(program: Command): void {
       examples(
         "worker order.ts --store sqlite:shop.db",
         "worker order.ts --concurrency 64 --queues mail,default --json",
-        "worker order.ts --labels gpu,eu",
+        "worker order.ts --labels gpu,eu --memory 64MiB",
       ),
     )
     .action(
