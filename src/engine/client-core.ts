@@ -418,6 +418,7 @@ export class ClientCore implements Client {
   }
 
   #drain(graceMs: number): Promise<void> {
+    this.#handleHost.starts.admitAll();
     this.#drained ??= this.#port.drain(graceMs).then((finished) => {
       if (finished) return;
       const message = "Work was still running when the grace period ended; another worker will repeat it.";

@@ -45,6 +45,7 @@ export async function startRun(
   let claim: ReturnType<typeof worker.claimEagerly>;
   let outcome: StartOutcome;
   try {
+    options.signal?.throwIfAborted();
     const isDelayed = slot !== undefined || beginning.delayMs !== undefined;
     claim = isDelayed ? undefined : worker.claimEagerly(body);
     const span = startSpan(host, body, id, { parent: trace });

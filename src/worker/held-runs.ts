@@ -15,6 +15,8 @@ import { RunCache, type Continuation } from "./run-cache.ts";
 import { TURN_SIZE } from "./turn-budget.ts";
 
 const DEFAULT_MEMORY = 256 * 1024 * 1024;
+/** run-cache.C3. Enough for large batches; a worker with more slots may hold a run for each of them. */
+const LEAST_HELD = 1_000;
 /** Measured: what a run that waits takes besides its payloads, in bytes. */
 const RUN_MEMORY = 8 * 1024;
 /** What a character of a payload takes as a value of the code, in bytes. */
@@ -47,6 +49,7 @@ export class HeldRuns {
     this.#parts = parts;
     this.#runs = new RunCache({
       limit: parts.options.memory ?? DEFAULT_MEMORY,
+      maxHeld: Math.max(LEAST_HELD, parts.options.concurrency),
       memoryOf: ({ journal }) => RUN_MEMORY + BYTES_PER_CHARACTER * journal.size,
       continuationOf: (run) => this.#continuationOf(run),
     });

@@ -46,7 +46,7 @@ export async function loadJournal(
 }
 
 /** The first page of a journal holds this many entries; the size of these tells how many the next one holds. */
-const FIRST_PAGE = 32;
+const FIRST_PAGE = 64;
 const MAX_PAGE = 2_048;
 /** About the size of a page, in characters. */
 const PAGE_SIZE = 1024 * 1024;
@@ -61,7 +61,8 @@ async function readChecked(
   const entries: Entry[] = [];
   let place = from;
   let size = 0;
-  for (let limit = FIRST_PAGE; ;) {
+  // One more than there are, so that no second page is read to find the end.
+  for (let limit = Math.min(FIRST_PAGE, Math.max(0, record.head - (from?.seq ?? 0)) + 1); ;) {
     const page = await store.readJournal(record.run, place?.seq ?? 0, limit);
     entries.push(...page);
     // Checked on every load: neither SQLite nor a default PostgreSQL detects a flipped byte.

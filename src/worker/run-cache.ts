@@ -4,7 +4,8 @@
 //   soon. Runs that continue one after the other, more of them than fit, would each find that the least recently used run, which
 //   is the next one to continue, was evicted just before.
 // run-cache.C2. The cache does not evict a run that continues when work in progress on this worker ends.
-// run-cache.C3. A worker may hold MIN_HELD runs whatever their memory, and more while the limit allows it.
+// run-cache.C3. A worker holds at most so many runs, whatever their memory. It leaves the others to other workers, although many more would
+//   fit into its memory.
 
 import { invariant } from "../base/index.ts";
 import type { RunNumber } from "../kernel/index.ts";
@@ -16,18 +17,16 @@ export interface CachedRun {
 /** How soon a run that is not held is expected to continue. */
 export type Continuation = "at_once" | "soon" | "unknown";
 
-/** run-cache.C3 */
-const MIN_HELD = 1_000;
 /** run-cache.C1. So many runs that are not held stay, whatever their memory: a replay of a large one takes long. */
 const MIN_IDLE = 16;
 /** run-cache.C1. How many runs an eviction chooses from. */
 const CANDIDATES = 8;
-/** The memory of a run before the first one is held. */
-const ASSUMED_MEMORY = 16 * 1024;
 
 export interface RunCacheOptions<T> {
   /** In bytes. */
   readonly limit: number;
+  /** run-cache.C3 */
+  readonly maxHeld: number;
   /** An estimate, in bytes. */
   readonly memoryOf: (value: T) => number;
   readonly continuationOf: (value: T) => Continuation;
@@ -50,7 +49,6 @@ export class RunCache<T extends CachedRun> {
   /** How many children of each run are held. */
   readonly #heldChildren = new Map<RunNumber, number>();
   #memory = 0;
-  #heldMemory = 0;
   #random = 0x2545f491;
 
   constructor(options: RunCacheOptions<T>) {
@@ -63,9 +61,7 @@ export class RunCache<T extends CachedRun> {
 
   /** run-cache.C3. How many more runs may be held. */
   get room(): number {
-    const { size } = this.#held;
-    const average = size === 0 ? ASSUMED_MEMORY : Math.max(1, this.#heldMemory / size);
-    return Math.max(0, MIN_HELD - size, Math.floor((this.#options.limit - this.#heldMemory) / average));
+    return Math.max(0, this.#options.maxHeld - this.#held.size);
   }
 
   held(): readonly T[] {
@@ -89,7 +85,6 @@ export class RunCache<T extends CachedRun> {
     this.#places.set(run, place);
     this.#held.add(value);
     this.#memory += place.memory;
-    this.#heldMemory += place.memory;
     if (parent !== undefined) this.#heldChildren.set(parent, (this.#heldChildren.get(parent) ?? 0) + 1);
     return this.#evict();
   }
@@ -125,7 +120,6 @@ export class RunCache<T extends CachedRun> {
     this.#memory -= memory;
     if (index < 0) {
       this.#held.delete(value);
-      this.#heldMemory -= memory;
       if (parent !== undefined) this.#removeHeldChild(parent);
       return;
     }

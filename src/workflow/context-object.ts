@@ -363,10 +363,18 @@ for (const [name, make] of Object.entries(METHODS))
     enumerable: true,
     get(this: object): unknown {
       const value = make(executionOf(this));
-      Object.defineProperty(this, name, { value, enumerable: true });
+      if (Object.isExtensible(this)) define(this, name, value);
       return value;
     },
+    // Code may wrap a method.
+    set(this: object, value: unknown) {
+      define(this, name, value);
+    },
   });
+
+function define(context: object, name: string, value: unknown): void {
+  Object.defineProperty(context, name, { value, enumerable: true, configurable: true, writable: true });
+}
 
 function executionOf(context: object): Execution {
   return (context as Target)[EXECUTION];

@@ -1,10 +1,12 @@
 // Capacity: how many functions run at once, and how many runs stay in memory.
 
+import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { createEngine, promise, queue, task, workflow } from "reprise";
+import { createClient, createEngine, promise, queue, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
+import { TemporaryFolder } from "../cli/cli-process.ts";
 import { collect, macrotask, watchEvents } from "./world.ts";
 
 test.each([1, 3, 16])("at most %i functions run at once, tasks and operations together", async (concurrency) => {
@@ -130,4 +132,58 @@ test("5,000 starts at once, more than are written at once, keep the inputs of th
   const runs = await Promise.all(starts);
   expect(await (await late).result()).toBe(0);
   expect(await Promise.all(runs.map((run) => run.result()))).toEqual(Array.from({ length: 5_000 }, (_, n) => n));
+});
+
+test("an engine that closes writes every start that was called before", async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${join(folder.path, "closed.db")}`;
+  const idle = workflow("idle", { ports: { go: promise<number>() } }, (ctx) => ctx.promise("go"));
+  const engine = await createEngine({ store, definitions: [idle] });
+  const starts = Array.from({ length: 5_000 }, () => engine.start(idle));
+  // All inputs are checked: the starts wait to be written.
+  await macrotask();
+  const closed = engine.close();
+  await Promise.all(starts);
+  await closed;
+  await using client = await createClient({ store, definitions: [idle] });
+  expect((await collect(client.list({ limit: 10_000 }))).length).toBe(5_000);
+});
+
+test("a start that is aborted while it waits creates no run", async () => {
+  const echo = workflow("echo", async (_ctx, n: number) => n);
+  await using engine = await createTestEngine({ definitions: [echo] });
+  const starts = Array.from({ length: 3_000 }, (_, n) => engine.start(echo, n));
+  const aborter = new AbortController();
+  const late = engine.start(echo, 0, { id: "late", signal: aborter.signal });
+  aborter.abort();
+  await expect(late).rejects.toThrow(/abort/);
+  await Promise.all(starts.map(async (start) => (await start).result()));
+  expect(await engine.find("late")).toBeUndefined();
+});
+
+test("a worker leaves runs that it cannot execute yet to a worker that joins", { timeout: 60_000 }, async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${join(folder.path, "shared.db")}`;
+  const gate = Promise.withResolvers<void>();
+  const byWorker = (onStarted: () => void) =>
+    workflow("job", (ctx) =>
+      ctx.run("wait", () => {
+        onStarted();
+        return gate.promise;
+      }),
+    );
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  const backlog = byWorker(() => {});
+  await using client = await createClient({ store, definitions: [backlog] });
+  const runs = await Promise.all(Array.from({ length: 3_000 }, () => client.start(backlog)));
+  const worker = { concurrency: 4 };
+  await using _busy = await createEngine({ store, definitions: [byWorker(first.resolve)], worker });
+  await first.promise;
+  // It has claimed all that it will.
+  await expect.poll(async () => (await collect(client.list({ status: "running", limit: 3_000 }))).length).toBe(1_000);
+  await using _idle = await createEngine({ store, definitions: [byWorker(second.resolve)], worker });
+  await second.promise;
+  gate.resolve();
+  await Promise.all(runs.map((run) => run.result()));
 });
