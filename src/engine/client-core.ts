@@ -143,7 +143,6 @@ export class ClientCore implements Client {
       onWritten: (outcome) => this.#listeners.written(outcome),
       onChanged: (runs) => this.#onChanged(runs),
     });
-    const execution = { storeKind: store.kind, registry, guard: this.#guard, log };
     this.#handleHost = {
       store,
       timers,
@@ -158,7 +157,7 @@ export class ClientCore implements Client {
       newId: () => parts.random.id(),
       newSalt: parts.newSalt,
       telemetry,
-      executionHost: (id) => executionHostOf(execution, id),
+      executionHost: executionHostOf({ storeKind: store.kind, registry, guard: this.#guard, log }),
       openScratch: () => this.#openScratch(),
       checkOpen: () => this.#checkOpen(),
       timesRolledBack: () => this.#port.timesRolledBack,

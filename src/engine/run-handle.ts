@@ -85,7 +85,7 @@ export interface RunHandleHost {
   readonly limits: PayloadLimits | undefined;
   readonly registry: Registry;
   newId(): string;
-  executionHost(runId: string): ExecutionHost;
+  readonly executionHost: ExecutionHost;
   /** An engine on a store in memory, with the same definitions. */
   readonly openScratch: () => Promise<Scratch>;
   readonly newSalt: (() => string) | undefined;
@@ -401,7 +401,7 @@ export class RunHandle implements Run<any> {
     // The version the run is pinned to, not the one of the handle.
     const { store, timers, registry, openScratch } = this.#host;
     const body = registry.getWorkflow(record.definition, record.version);
-    const execution = { ...this.#host.executionHost(record.id), log: () => {} };
+    const execution = { ...this.#host.executionHost, log: () => {} };
     const host = { store, timers: timersUntil(options.signal, timers), execution, openScratch };
     return replayRun(host, record, body, options, verified);
   }
