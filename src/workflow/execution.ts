@@ -273,6 +273,12 @@ export class Execution implements Differences {
 
   // ── requests of the code ──
 
+  takeRequests(): readonly CommandRequest[] {
+    const { requests } = this;
+    this.requests = [];
+    return requests;
+  }
+
   /** The error that refuses a request: the run was canceled (execution.E6), or a node failed (rules.G12). */
   get refusal(): RepriseError | undefined {
     const { error } = this.cancellation;
