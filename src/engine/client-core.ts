@@ -305,7 +305,8 @@ export class ClientCore implements Client {
       throw new RepriseError("ENGINE_CLOSED", `The ${this.#parts.kind} is draining and starts no new runs.`);
     const body = this.#parts.registry.getWorkflow(nameOf(what, "start(definition, input, { id })"), versionOf(what));
     const signal = checkSignal((args[1] as StartOptions | undefined)?.signal, "start");
-    const record = await abortable(signal, () => startRun(this.#handleHost, body, args[0], args[1]));
+    const started = (): Promise<RunRecord> => startRun(this.#handleHost, body, args[0], args[1]);
+    const record = await (signal === undefined ? started() : abortable(signal, started));
     return new RunHandle(this.#handleHost, body, record.id, record);
   };
 
