@@ -299,16 +299,25 @@ export class ClientCore implements Client {
 
   // ── runs ──
 
-  start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
+  /** Not an async function: thousands of starts may wait for their turn, and each would keep one more suspended call. */
+  start: Client["start"] = (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
+    try {
+      return this.#start(what, args[0], args[1]);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  };
+
+  #start(what: Definition | string, input: unknown, options: unknown): Promise<RunHandle> {
     this.#checkOpen();
     if (this.#drained !== undefined)
       throw new RepriseError("ENGINE_CLOSED", `The ${this.#parts.kind} is draining and starts no new runs.`);
+    const host = this.#handleHost;
     const body = this.#parts.registry.getWorkflow(nameOf(what, "start(definition, input, { id })"), versionOf(what));
-    const signal = checkSignal((args[1] as StartOptions | undefined)?.signal, "start");
-    const started = (): Promise<RunRecord> => startRun(this.#handleHost, body, args[0], args[1]);
-    const record = await (signal === undefined ? started() : abortable(signal, started));
-    return new RunHandle(this.#handleHost, body, record.id, record);
-  };
+    const signal = checkSignal((options as StartOptions | undefined)?.signal, "start");
+    const started = abortable(signal, () => startRun(host, body, input, options));
+    return started.then((record) => new RunHandle(host, body, record.id, record));
+  }
 
   get: Client["get"] = (what: Definition | string, id: string): Run<any> => {
     this.#checkOpen();

@@ -113,7 +113,7 @@ export class Execution implements Differences {
   timers: Map<string, string> | undefined;
   readonly #recordedPatches: ReadonlySet<string>;
   #patches: Patches | undefined;
-  readonly cancellation = new Cancellation();
+  #cancellation: Cancellation | undefined;
   /** Waits that the code gave up. The worker cancels their work after each drain. */
   abandoned: readonly Wait[] = NO_WAITS;
   /** Whether steps were undone before the end. */
@@ -192,6 +192,10 @@ export class Execution implements Differences {
   }
 
   // Most runs use few of these parts.
+
+  get cancellation(): Cancellation {
+    return (this.#cancellation ??= new Cancellation());
+  }
 
   get promisePorts(): PromisePorts {
     return (this.#promisePorts ??= new PromisePorts());
@@ -281,7 +285,7 @@ export class Execution implements Differences {
 
   /** The error that refuses a request: the run was canceled (execution.E6), or a node failed (rules.G12). */
   get refusal(): RepriseError | undefined {
-    const { error } = this.cancellation;
+    const error = this.#cancellation?.error;
     if (error !== undefined && !this.isShielded) return error;
     return this.nodes === undefined ? undefined : nodeOfCaller()?.stopped;
   }
