@@ -21,12 +21,7 @@ export class ResultWait implements ResultWaiter {
   #removeAbort: (() => void) | undefined;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(
-    host: ResultWaitHost,
-    id: string,
-    resolve: (result: unknown) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(host: ResultWaitHost, id: string, resolve: (result: unknown) => void, reject: (error: unknown) => void) {
     this.#host = host;
     this.#id = id;
     this.#resolve = resolve;

@@ -1,14 +1,7 @@
 // RunHandle: the handle of one run, by id; it reads the store when a method is called.
 
 import { inspect } from "node:util";
-import {
-  checkOptionNames,
-  checkRunId,
-  RepriseError,
-  toMs,
-  type PayloadLimits,
-  type Timers,
-} from "../base/index.ts";
+import { checkOptionNames, checkRunId, RepriseError, toMs, type PayloadLimits, type Timers } from "../base/index.ts";
 import {
   END_ENTRIES,
   hasEnded,

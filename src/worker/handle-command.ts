@@ -107,10 +107,7 @@ export function handleCommand(
 function addMessage(journal: JournalWriter, command: string, destination: string, data: string): void {
   const span = journal.begin("send", destination, { command });
   const { seq } = journal.append("MessageSent", command, sent(journal, data, span));
-  journal.next.outgoing = appended(
-    journal.next.outgoing,
-    span ? { seq, destination, span } : { seq, destination },
-  );
+  journal.next.outgoing = appended(journal.next.outgoing, span ? { seq, destination, span } : { seq, destination });
 }
 
 /** Adds the messages of a node to the commit of its result; `index` is the node's. */

@@ -206,7 +206,8 @@ export class HotRun implements KnownToRun {
     const { pending } = this.journal;
     const unclaimed = pending?.localItems.filter(({ item }) => !isKept(item)) ?? EMPTY;
     for (const item of unclaimed) this.#parts.localQueue.cancelReserved(item);
-    if (pending !== undefined && unclaimed.length > 0) pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
+    if (pending !== undefined && unclaimed.length > 0)
+      pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
     this.#localTasks -=
       unclaimed.length + this.#parts.tasks.abandon(this.record.run, () => new CancelledError(), isKept);
   }

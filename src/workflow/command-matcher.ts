@@ -103,11 +103,7 @@ export class CommandMatcher {
   #takenIndexes: ReadonlySet<number> | undefined;
   #last: string | undefined;
 
-  constructor(
-    recorded: RecordedJournal,
-    comparison: Comparison,
-    differences: Differences,
-  ) {
+  constructor(recorded: RecordedJournal, comparison: Comparison, differences: Differences) {
     this.strict = comparison === "strict";
     this.isFork = recorded.shared !== undefined;
     this.#comparesInputs = comparison !== "per-type";
@@ -326,7 +322,14 @@ export class CommandMatcher {
     if (found === undefined) return;
     const given = found.expected === undefined ? undefined : digest(encode(found.expected));
     const isNoted = inputChanges.has(inputChangeKey(where, found.what, given));
-    this.#differences.noteInputChange({ ...otherInput(key, found), where, seq: recorded.seq, what: found.what, given, isNoted });
+    this.#differences.noteInputChange({
+      ...otherInput(key, found),
+      where,
+      seq: recorded.seq,
+      what: found.what,
+      given,
+      isNoted,
+    });
   }
 
   /** command-matcher.D4. Only the port of a promise is compared: what it shows, and its timeout, may change. */
