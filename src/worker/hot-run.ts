@@ -77,7 +77,7 @@ export class HotRun implements KnownToRun {
   readonly budget: BudgetWaits | undefined;
   /** Tasks that the run claimed eagerly, or that were claimed with its turn, and that have not ended. */
   #localTasks: number;
-  #closingPorts: Set<string> | undefined;
+  settledPorts: Set<string> | undefined;
   #ended: EndedRunStatus | undefined;
   #next: NextGeneration | undefined;
   #discarded = false;
@@ -125,11 +125,10 @@ export class HotRun implements KnownToRun {
   get acceptsResults(): boolean {
     return this.#turn.isOpen && !this.#discarded && this.#ended === undefined;
   }
-  /** The size of the pending commit, in entries. */
+  /** The size of the pending commit, in entries; that of its payloads, in characters. */
   get pendingWeight(): number {
     return this.journal.pending?.weight ?? 0;
   }
-  /** Of its payloads, in characters. */
   get pendingSize(): number {
     return this.journal.pending?.size ?? 0;
   }
@@ -181,8 +180,8 @@ export class HotRun implements KnownToRun {
   }
 
   #applyPort(type: EntryType, port: string, data: string): void {
-    if (this.execution.promisePorts.find(port) !== undefined || this.#closingPorts?.has(port)) return;
-    (this.#closingPorts ??= new Set()).add(port);
+    if (this.execution.promisePorts.find(port) !== undefined || this.settledPorts?.has(port)) return;
+    (this.settledPorts ??= new Set()).add(port);
     applyPort(this.journal, this.execution, type, port, data);
   }
 
@@ -423,10 +422,6 @@ export class HotRun implements KnownToRun {
     return [...this.execution.promisePorts.all(), ...coming.flat().filter(isDelivered)];
   }
 
-  get settledPorts(): ReadonlySet<string> | undefined {
-    return this.#closingPorts;
-  }
-
   #cancelAbandonedWaits(): void {
     const { abandoned, cancellation } = this.execution;
     this.execution.abandoned = EMPTY;
@@ -438,8 +433,7 @@ export class HotRun implements KnownToRun {
   #end(): void {
     const { outcome } = this.execution;
     if (outcome?.status === "continued") {
-      const coming = this.#pendingDeliveries;
-      const late = [...this.#deliverable.all(), ...(this.#turn.inFlight?.deliveries ?? []), ...coming];
+      const late = [...this.#deliverable.all(), ...(this.#turn.inFlight?.deliveries ?? []), ...this.#pendingDeliveries];
       this.#next = nextGeneration(this.execution, outcome, late, (one) =>
         this.#parts.eagerClaims.newGeneration(this.journal, one),
       );
