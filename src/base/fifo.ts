@@ -1,6 +1,8 @@
-/** A queue with a constant-time `shift`; Array.prototype.shift moves every element of a long array. */
+const NONE: never[] = [];
+
+/** A queue with a constant-time `shift`; Array.prototype.shift moves every element of a long array. Empty ones share an array. */
 export class Fifo<T> {
-  #items: T[] = [];
+  #items: T[] = NONE;
   #first = 0;
 
   get length(): number {
@@ -13,7 +15,8 @@ export class Fifo<T> {
   }
 
   push(item: T): void {
-    this.#items.push(item);
+    if (this.#items === NONE) this.#items = [item];
+    else this.#items.push(item);
   }
 
   shift(): T | undefined {
@@ -22,7 +25,10 @@ export class Fifo<T> {
     // So that the removed item can be garbage-collected.
     this.#items[this.#first] = undefined as T;
     this.#first += 1;
-    if (this.#first >= 1_024 && this.#first * 2 >= this.#items.length) {
+    if (this.#first === this.#items.length) {
+      this.#items = NONE;
+      this.#first = 0;
+    } else if (this.#first >= 1_024 && this.#first * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#first);
       this.#first = 0;
     }

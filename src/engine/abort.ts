@@ -40,8 +40,12 @@ export function unlessAborted<T>(signal: AbortSignal | undefined, work: Promise<
 }
 
 /** Starts no work if the signal is aborted; ends the wait for it when the signal aborts. */
-export async function abortable<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-  signal?.throwIfAborted();
+export function abortable<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  return signal === undefined ? work() : abortableBy(signal, work);
+}
+
+async function abortableBy<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
   return unlessAborted(signal, work());
 }
 

@@ -143,7 +143,6 @@ export class ClientCore implements Client {
       onWritten: (outcome) => this.#listeners.written(outcome),
       onChanged: (runs) => this.#onChanged(runs),
     });
-    const execution = { storeKind: store.kind, registry, guard: this.#guard, log };
     this.#handleHost = {
       store,
       timers,
@@ -158,7 +157,7 @@ export class ClientCore implements Client {
       newId: () => parts.random.id(),
       newSalt: parts.newSalt,
       telemetry,
-      executionHost: (id) => executionHostOf(execution, id),
+      executionHost: executionHostOf({ storeKind: store.kind, registry, guard: this.#guard, log }),
       openScratch: () => this.#openScratch(),
       checkOpen: () => this.#checkOpen(),
       timesRolledBack: () => this.#port.timesRolledBack,
@@ -300,15 +299,25 @@ export class ClientCore implements Client {
 
   // ── runs ──
 
-  start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
+  /** Not an async function: thousands of starts may wait for their turn, and each would keep one more suspended call. */
+  start: Client["start"] = (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
+    try {
+      return this.#start(what, args[0], args[1]);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  };
+
+  #start(what: Definition | string, input: unknown, options: unknown): Promise<RunHandle> {
     this.#checkOpen();
     if (this.#drained !== undefined)
       throw new RepriseError("ENGINE_CLOSED", `The ${this.#parts.kind} is draining and starts no new runs.`);
+    const host = this.#handleHost;
     const body = this.#parts.registry.getWorkflow(nameOf(what, "start(definition, input, { id })"), versionOf(what));
-    const signal = checkSignal((args[1] as StartOptions | undefined)?.signal, "start");
-    const record = await abortable(signal, () => startRun(this.#handleHost, body, args[0], args[1]));
-    return new RunHandle(this.#handleHost, body, record.id, record);
-  };
+    const signal = checkSignal((options as StartOptions | undefined)?.signal, "start");
+    const started = abortable(signal, () => startRun(host, body, input, options));
+    return started.then((record) => new RunHandle(host, body, record.id, record));
+  }
 
   get: Client["get"] = (what: Definition | string, id: string): Run<any> => {
     this.#checkOpen();

@@ -150,7 +150,7 @@ async function checkReplay(client: RunHandleHost, record: RunRecord, entries: re
       details: { run: id, seq: fault.seq },
     });
   const { registry, timers } = client;
-  const host = { ...client.executionHost(id), log: () => {} };
+  const host = { ...client.executionHost, log: () => {} };
   const body = registry.getWorkflow(definition, version);
   const verdict = await replayJournal(body, { entries, chain, identity: { id, generation }, host, timers });
   if (verdict.status === "same") return;

@@ -122,7 +122,7 @@ async function replayWith(
   entries: readonly Entry[],
 ): Promise<ReplayDifference | undefined> {
   const { timers } = client;
-  const host = { ...client.executionHost(id), log: () => {} };
+  const host = { ...client.executionHost, log: () => {} };
   const verdict = await replayJournal(body, { entries, chain, identity: { id, generation }, host, timers });
   return verdict.status === "mismatch" ? verdict : undefined;
 }

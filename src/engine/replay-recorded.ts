@@ -48,7 +48,7 @@ export class JournalReplayer implements Disposable {
       identity: { id, generation },
       entries: [...shared, ...entries],
       chain,
-      host: executionHostOf(parts, id),
+      host: executionHostOf(parts),
       timers: systemTimers,
       ...(this.#onDelivery !== undefined && { onDelivery: this.#onDelivery }),
     });

@@ -11,12 +11,14 @@ export interface RunEnding {
   readonly last: EndEntry | undefined;
 }
 
-/** Called once: with the ending; with an error when the run is lost; with `undefined` when the engine closes. */
-export type ResultWaiter = (ending: RunEnding | RepriseError | undefined) => void;
+export interface ResultWaiter {
+  /** Called once: with the ending; with an error when the run is lost; with `undefined` when the engine closes. */
+  settle(ending: RunEnding | RepriseError | undefined): void;
+}
 
 export class ResultWaiters extends RunSubscriptions<ResultWaiter> {
   settle(id: string, ending: RunEnding | RepriseError | undefined): void {
-    for (const settle of this.take(id)) settle(ending);
+    for (const waiter of this.take(id)) waiter.settle(ending);
   }
 
   /** Rejects the waiters of a run that no longer exists; returns whether it does not. */

@@ -1,17 +1,8 @@
 // RunHandle: the handle of one run, by id; it reads the store when a method is called.
 
 import { inspect } from "node:util";
+import { checkOptionNames, checkRunId, RepriseError, toMs, type PayloadLimits, type Timers } from "../base/index.ts";
 import {
-  CancelledError,
-  checkOptionNames,
-  checkRunId,
-  RepriseError,
-  toMs,
-  type PayloadLimits,
-  type Timers,
-} from "../base/index.ts";
-import {
-  decodeData,
   END_ENTRIES,
   hasEnded,
   AttemptReader,
@@ -52,11 +43,11 @@ import { checkForkAt, forkAt, type ForkAtOptions } from "./fork-at.ts";
 import { forkFlow } from "./fork-flow.ts";
 import { forkStepOf, type ForkOptions } from "./fork-run.ts";
 import { declineBudget, raiseBudget, readRunBudget, type Budget, type BudgetAnswerOptions } from "./run-budget.ts";
-import { abortable, AbortableGenerator, checkSignal, onAbort, waitFor, type WaitOptions } from "./abort.ts";
+import { abortable, AbortableGenerator, checkSignal, waitFor, type WaitOptions } from "./abort.ts";
 import type { CheckpointAt } from "../explain/index.ts";
 import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
 import { readInfo } from "./read-info.ts";
-import { failureOf, stopOf } from "./run-info.ts";
+import { stopOf } from "./run-info.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type RunTarget } from "./run-messages.ts";
 import { cancelRun, pauseRun, resumeRun, terminateRun, ignoreEnded } from "./run-control.ts";
 import { checkMigrateOptions, migrateRun, type MigrateOptions } from "./migrate-run.ts";
@@ -68,7 +59,8 @@ import { readScheduler } from "./run-scheduler.ts";
 import { readRunStream } from "./run-stream.ts";
 import { updateRun } from "./run-updates.ts";
 import type { SeenRun } from "./run-subscriptions.ts";
-import { lostRunError, type RunEnding, type ResultWaiters } from "./result-waiters.ts";
+import { ResultWait } from "./result-wait.ts";
+import { lostRunError, type ResultWaiters } from "./result-waiters.ts";
 import type { RunWatchers } from "./run-watchers.ts";
 import type { StartAdmission } from "./start-admission.ts";
 
@@ -85,7 +77,7 @@ export interface RunHandleHost {
   readonly limits: PayloadLimits | undefined;
   readonly registry: Registry;
   newId(): string;
-  executionHost(runId: string): ExecutionHost;
+  readonly executionHost: ExecutionHost;
   /** An engine on a store in memory, with the same definitions. */
   readonly openScratch: () => Promise<Scratch>;
   readonly newSalt: (() => string) | undefined;
@@ -137,68 +129,28 @@ export class RunHandle implements Run<any> {
     return waitFor(options, "info", async () => readInfo(this.#host, await this.#record()));
   }
 
-  async result(options: ResultOptions = {}): Promise<any> {
-    checkOptionNames(options, ["signal", "timeout"], "result");
-    const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, "result: timeout");
-    const signal = checkSignal(options.signal, "result");
-    signal?.throwIfAborted();
-    const { record, last } = await this.#waitForEnd(timeoutMs, signal);
-    const stopped = stopOf(record);
-    const { redaction } = this.#host;
-    if (stopped !== undefined) throw redaction.error(stopped);
-    if (last?.type === "RunCompleted") return decodeData(last.type, last.data).output;
-    if (last === undefined && record.status === "cancelled")
-      throw new CancelledError(`Run ${this.id} was cancelled before it was started.`);
-    if (last?.type === "RunCancelled") throw new CancelledError(cancelledText(this.id, last.data));
-    const cause = failureOf(last);
-    const message = `Run ${this.id} failed: ${cause?.message ?? "no error was recorded"}`;
-    throw redaction.error(new RepriseError("RUN_FAILED", message, { cause }));
+  result(options: ResultOptions = {}): Promise<any> {
+    return new Promise((resolve, reject) => {
+      checkOptionNames(options, ["signal", "timeout"], "result");
+      const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, "result: timeout");
+      const signal = checkSignal(options.signal, "result");
+      signal?.throwIfAborted();
+      this.#host.checkOpen();
+      const wait = new ResultWait(this.#host, this.id, resolve, reject);
+      wait.begin(timeoutMs, signal);
+      this.#settleIfEnded(wait);
+    });
   }
 
-  #waitForEnd(timeoutMs: number | undefined, signal: AbortSignal | undefined): Promise<RunEnding> {
-    const { worker, waiters, timers } = this.#host;
-    this.#host.checkOpen();
-    return new Promise((resolve, reject) => {
-      let cancelTimer: (() => void) | undefined;
-      const release = (): void => {
-        leave();
-        cancelTimer?.();
-        removeAbort();
-      };
-      const fail = (error: unknown): void => {
-        release();
-        reject(error as Error);
-      };
-      const leave = waiters.add(this.id, (ending) => {
-        release();
-        if (ending instanceof RepriseError) reject(ending);
-        else if (ending !== undefined) resolve(ending);
-        else
-          reject(
-            new RepriseError(
-              "ENGINE_CLOSED",
-              `The engine or client was closed before run ${this.id} ended. Create a new one and call result() again.`,
-            ),
-          );
-      });
-      const removeAbort = onAbort(signal, fail);
-      if (timeoutMs !== undefined)
-        cancelTimer = timers.set(timeoutMs, () =>
-          fail(
-            new RepriseError(
-              "RESULT_TIMEOUT",
-              `Run ${this.id} has not ended within ${timeoutMs} ms. The run is still in progress; call result() again.`,
-            ),
-          ),
-        );
-      if (this.#seen !== undefined) waiters.noteSeen(this.id, this.#seen);
-      // The worker of this process reports the end of a run it holds; any other run may have ended already.
-      if (this.#seen !== undefined && worker.holds(this.#seen.run)) return;
-      const noteRun = waiters.beginRead(this.id);
-      this.#record()
-        .then((record) => settleIfEnded(this.#host, record, noteRun))
-        .catch(fail);
-    });
+  #settleIfEnded(wait: ResultWait): void {
+    const { worker, waiters } = this.#host;
+    if (this.#seen !== undefined) waiters.noteSeen(this.id, this.#seen);
+    // The worker of this process reports the end of a run it holds; any other run may have ended already.
+    if (this.#seen !== undefined && worker.holds(this.#seen.run)) return;
+    const noteRun = waiters.beginRead(this.id);
+    this.#record()
+      .then((record) => settleIfEnded(this.#host, record, noteRun))
+      .catch((error: unknown) => wait.fail(error));
   }
 
   signal(name: string, ...args: readonly unknown[]): Promise<void> {
@@ -401,7 +353,7 @@ export class RunHandle implements Run<any> {
     // The version the run is pinned to, not the one of the handle.
     const { store, timers, registry, openScratch } = this.#host;
     const body = registry.getWorkflow(record.definition, record.version);
-    const execution = { ...this.#host.executionHost(record.id), log: () => {} };
+    const execution = { ...this.#host.executionHost, log: () => {} };
     const host = { store, timers: timersUntil(options.signal, timers), execution, openScratch };
     return replayRun(host, record, body, options, verified);
   }
@@ -453,10 +405,4 @@ export async function settleIfEnded(
       return settleIfEnded(host, now, noteRun);
   }
   waiters.settle(record.id, { record, last });
-}
-
-function cancelledText(id: string, data: string): string {
-  const { reason, terminated } = decodeData("RunCancelled", data);
-  const what = `Run ${id} was ${terminated === true ? "terminated" : "cancelled"}`;
-  return reason === undefined ? `${what}.` : `${what}: ${reason}`;
 }

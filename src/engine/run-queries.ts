@@ -56,7 +56,7 @@ async function askRun(
   const code = registry.getWorkflow(record.definition, record.version);
   const recorded = indexJournal(await readHistory(store, record.run));
   const identity = { id: record.id, generation: record.generation };
-  const executionHost = { ...host.executionHost(record.id), log: () => {}, guard: undefined };
+  const executionHost = { ...host.executionHost, log: () => {}, guard: undefined };
   // The most lenient mode: the caller wants an answer, not a check of the code.
   const execution = new Execution(code, identity, recorded, "per-type", executionHost);
   await driveThrough(execution, recorded, timers);

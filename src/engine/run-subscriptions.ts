@@ -3,7 +3,7 @@
 import type { RunNumber, RunRecord } from "../kernel/index.ts";
 
 interface Subscription<S> {
-  readonly subscribers: Set<S>;
+  readonly subscribers: S[];
   /** The number of the run with this id; undefined until a read has found it. */
   run: RunNumber | undefined;
   /** Counts reads, so that an answer that comes late is not taken for the newest. */
@@ -34,17 +34,18 @@ export class RunSubscriptions<S> {
     return [...(this.#byId.get(id)?.subscribers ?? [])];
   }
 
-  /** Returns a function that unsubscribes. */
-  add(id: string, subscriber: S): () => void {
-    let subscription = this.#byId.get(id);
-    if (subscription === undefined)
-      this.#byId.set(id, (subscription = { subscribers: new Set(), run: undefined, reads: 0, seen: undefined }));
-    const { subscribers } = subscription;
-    subscribers.add(subscriber);
-    return () => {
-      subscribers.delete(subscriber);
-      if (subscribers.size === 0 && this.#byId.get(id)?.subscribers === subscribers) this.#byId.delete(id);
-    };
+  add(id: string, subscriber: S): void {
+    const subscribers = this.#byId.get(id)?.subscribers;
+    if (subscribers !== undefined) subscribers.push(subscriber);
+    else this.#byId.set(id, { subscribers: [subscriber], run: undefined, reads: 0, seen: undefined });
+  }
+
+  /** Has no effect if the subscriber was removed before. */
+  remove(id: string, subscriber: S): void {
+    const { subscribers = [] } = this.#byId.get(id) ?? {};
+    const index = subscribers.indexOf(subscriber);
+    if (index >= 0) subscribers.splice(index, 1);
+    if (subscribers.length === 0) this.#byId.delete(id);
   }
 
   /** The number of the run with this id, if a read has found it. */

@@ -10,7 +10,9 @@ export class RunWatch implements Disposable {
 
   /** An aborted signal ends the watch: it leaves the watchers at once, and its reader wakes up. */
   constructor(watchers: RunWatchers, id: string, signal?: AbortSignal) {
-    this.#releases = [watchers.add(id, () => this.#changed.resolve()), onAbort(signal, () => this[Symbol.dispose]())];
+    const notify = (): void => this.#changed.resolve();
+    watchers.add(id, notify);
+    this.#releases = [() => watchers.remove(id, notify), onAbort(signal, () => this[Symbol.dispose]())];
     if (signal?.aborted === true) this[Symbol.dispose]();
   }
 

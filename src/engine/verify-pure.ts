@@ -47,7 +47,7 @@ export async function verifyPure(registry: Registry, run: RecordedRun): Promise<
   const effective = body.kind === "flow" ? effectiveFlowEntries(entries) : decodeEffectiveEntries(entries);
   const recorded = recordedResults(effective);
   const calls: PureCall[] = [];
-  const host = executionHostOf({ registry, guard: new Guard("off", () => {}), log: () => {} }, id);
+  const host = executionHostOf({ registry, guard: new Guard("off", () => {}), log: () => {} });
   const replay = await replayJournal(body, {
     identity: { id, generation },
     entries,

@@ -114,15 +114,15 @@ function planValue(
   const own: NewEntry = {
     type: "NodeCompleted",
     command: head.id,
-    data: entryData.record(
-      ["attempt", outcome.attempt === 0 ? undefined : String(outcome.attempt)],
-      ["caught", outcome.caught === undefined ? undefined : entryData.errorText(outcome.caught)],
-      ["failures", outcome.failures],
-      ["kept", kept],
-      ["result", result],
-      ["reused", outcome.reused && encode(outcome.reused)],
-      ["skipped", skipped && encode(skipped)],
-    ),
+    data: entryData.record({
+      attempt: outcome.attempt === 0 ? undefined : String(outcome.attempt),
+      caught: outcome.caught === undefined ? undefined : entryData.errorText(outcome.caught),
+      failures: outcome.failures,
+      kept,
+      result,
+      reused: outcome.reused && encode(outcome.reused),
+      skipped: skipped && encode(skipped),
+    }),
     ran: factsOf(outcome, result),
   };
   // plan.P3

@@ -1,4 +1,4 @@
-// ExecutionHost: what the code of a run needs from its process, built from the registry. The worker executes with it; a
+// ExecutionHost: what the code of all runs needs from their process, built from the registry. The worker executes with it; a
 // client replays with it.
 
 import type { ExecutionHost, Guard } from "../workflow/index.ts";
@@ -13,10 +13,10 @@ export interface ExecutionHostParts {
   readonly log: LogLine;
 }
 
-export function executionHostOf({ storeKind, registry, guard, log }: ExecutionHostParts, runId: string): ExecutionHost {
+export function executionHostOf({ storeKind, registry, guard, log }: ExecutionHostParts): ExecutionHost {
   return {
     ...(storeKind !== undefined && { storeKind }),
-    log: (level, message, data) => log(level, message, lineData({ run: runId }, data)),
+    log: (run, level, message, data) => log(level, message, lineData({ run }, data)),
     guard,
     library: guard,
     acceptTask: (task, input) => registry.acceptTask(task, input),

@@ -69,7 +69,7 @@ export function applyUpdate(journal: JournalWriter, execution: Execution, id: st
 /** The code continues as new: the updates it was handling get their answer now. */
 export function abortUpdates(journal: JournalWriter, execution: Execution): void {
   execution.updates.abortRunning(execution);
-  for (const request of execution.requests.splice(0))
+  for (const request of execution.takeRequests())
     if (request.kind === "answer") journal.append(request.type, request.command, request.data);
 }
 

@@ -25,9 +25,9 @@ import { appended } from "./pending-commit.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { HotRunParts } from "./hot-run.ts";
 
-interface KnownToRun {
+export interface KnownToRun {
   /** The messages that a full checkpoint keeps (checkpoint.C4). */
-  readonly delivered: () => readonly DeliveredMessage[];
+  deliveredMessages(): readonly DeliveredMessage[];
   /** The promises whose value is journaled. The code may not have received it yet. */
   readonly settledPorts: ReadonlySet<string> | undefined;
 }
@@ -37,7 +37,7 @@ export function handleCommand(
   journal: JournalWriter,
   parts: HotRunParts,
   request: Exclude<CommandRequest, LimitWaitRequest | OperationRequest | StopNodesRequest>,
-  { delivered, settledPorts }: KnownToRun,
+  known: KnownToRun,
 ): number {
   switch (request.kind) {
     case "task":
@@ -67,12 +67,12 @@ export function handleCommand(
       const { command, timeoutMs, since, open } = request;
       const { seq, at } = journal.append("PromiseCreated", command, request.data, undefined, since);
       if (timeoutMs !== undefined) journal.addTimer(command, "PromiseTimedOut", at + timeoutMs, seq);
-      if (open !== undefined && settledPorts?.has(open.promiseId) !== true)
+      if (open !== undefined && known.settledPorts?.has(open.promiseId) !== true)
         journal.openPromise({ command, name: open.name, key: open.key, seq, at });
       return 0;
     }
     case "step":
-      addStep(journal, request, delivered);
+      addStep(journal, request, known);
       return 0;
     case "patch":
       journal.append("PatchMarked", "", request.data);
@@ -90,7 +90,7 @@ export function handleCommand(
       return 0;
     case "settle":
       journal.append("SettleRequested", request.command, request.data);
-      journal.pending.settlements = appended(journal.pending.settlements, request.settlement);
+      journal.next.settlements = appended(journal.next.settlements, request.settlement);
       return 0;
     case "state":
       journal.append(request.type, request.command, request.data);
@@ -107,10 +107,7 @@ export function handleCommand(
 function addMessage(journal: JournalWriter, command: string, destination: string, data: string): void {
   const span = journal.begin("send", destination, { command });
   const { seq } = journal.append("MessageSent", command, sent(journal, data, span));
-  journal.pending.outgoing = appended(
-    journal.pending.outgoing,
-    span ? { seq, destination, span } : { seq, destination },
-  );
+  journal.next.outgoing = appended(journal.next.outgoing, span ? { seq, destination, span } : { seq, destination });
 }
 
 /** Adds the messages of a node to the commit of its result; `index` is the node's. */
@@ -130,22 +127,22 @@ function sent({ trace }: JournalWriter, data: string, span: OpenSpan | undefined
 function addStep(
   journal: JournalWriter,
   { data, step, key, label, whole, written }: StepRequest,
-  delivered: () => readonly DeliveredMessage[],
+  known: KnownToRun,
 ): void {
-  const state = whole && snapshotText(delivered(), whole);
+  const state = whole && snapshotText(known.deliveredMessages(), whole);
   const { seq, at } = journal.append("StepCommitted", "", data);
   written(at);
   if (state !== undefined) {
     journal.checkpointSeq = seq;
     journal.size = state.length;
   }
-  const { pending, chain } = journal;
-  pending.checkpoints = appended(pending.checkpoints, { step, seq, chain, key, label, state });
+  const { next, chain } = journal;
+  next.checkpoints = appended(next.checkpoints, { step, seq, chain, key, label, state });
 }
 
 function addTask(journal: JournalWriter, parts: HotRunParts, request: TaskRequest): number {
   const { command, task, priority, slot } = request;
-  const { record, pending } = journal;
+  const { record, next } = journal;
   const span = journal.begin("send", slot?.queue ?? task.name, { command, queue: slot?.queue });
   const data = sent(journal, request.data, span);
   const { seq } = journal.append("TaskScheduled", command, data);
@@ -153,11 +150,11 @@ function addTask(journal: JournalWriter, parts: HotRunParts, request: TaskReques
   const plain = { item: command, kind: "task", name: task.name, priority, seq } as const;
   const item = span === undefined ? plain : { ...plain, span };
   if (claim === undefined) {
-    pending.items = appended(pending.items, slot === undefined ? item : { ...item, slot });
+    next.items = appended(next.items, slot === undefined ? item : { ...item, slot });
     return 0;
   }
-  pending.items = appended(pending.items, { ...item, claim });
-  pending.localItems = appended(pending.localItems, {
+  next.items = appended(next.items, { ...item, claim });
+  next.localItems = appended(next.localItems, {
     run: record.run,
     runId: record.id,
     definition: record.definition,
@@ -178,7 +175,6 @@ function addTask(journal: JournalWriter, parts: HotRunParts, request: TaskReques
 }
 
 function addChild(journal: JournalWriter, parts: HotRunParts, request: ChildRequest): void {
-  const { pending } = journal;
   journal.append("ChildWorkflowInitiated", request.command, request.data);
   const taken: Arrival = {
     type: "ChildWorkflowFailed",
@@ -186,7 +182,7 @@ function addChild(journal: JournalWriter, parts: HotRunParts, request: ChildRequ
     data: entryData.childIdTakenData(request.childId, request.command),
   };
   const claim = parts.eagerClaims.claimChild(request);
-  pending.children = appended(pending.children, {
+  journal.next.children = appended(journal.next.children, {
     run: childRun(parts.options, request, journal.trace),
     command: request.command,
     detached: request.detached,

@@ -36,7 +36,7 @@ export class HeldTurn {
   }
   /** The next commit has something to say. */
   get isDirty(): boolean {
-    return !this.#journal.pending.isEmpty || this.#read !== this.#readCommitted;
+    return this.#journal.pending?.isEmpty === false || this.#read !== this.#readCommitted;
   }
 
   /** Notes that the journal holds this arrival; false if it already did. */
@@ -62,8 +62,8 @@ export class HeldTurn {
   /** hot-run.H3. Undefined while a commit is in flight, or without a token. */
   take(then: TurnWrite["then"]): TurnWrite | undefined {
     if (this.#token === undefined || this.#inFlight !== undefined) return undefined;
-    const { pending } = this.#journal;
-    this.#inFlight = this.#journal.takePending();
+    const pending = this.#journal.takePending();
+    this.#inFlight = pending;
     this.#readCommitted = this.#read;
     this.#isReleasing = then !== "hold";
     return this.#journal.writeOf(pending, this.#token, this.#read, then);
@@ -81,6 +81,6 @@ export class HeldTurn {
 
   /** Results of items whose commit was rejected, to be submitted separately. */
   uncommittedResults(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
-    return [...(this.#inFlight?.results() ?? EMPTY), ...this.#journal.pending.results()];
+    return [...(this.#inFlight?.results() ?? EMPTY), ...(this.#journal.pending?.results() ?? EMPTY)];
   }
 }

@@ -55,7 +55,7 @@ import { OpenOperations } from "./open-operations.ts";
 import type { PartsOf } from "./worker-parts.ts";
 import { runOperation, type OperationParts } from "./run-operation.ts";
 import { appendEnd, endFields, nextGeneration } from "./run-end.ts";
-import { handleCommand } from "./handle-command.ts";
+import { handleCommand, type KnownToRun } from "./handle-command.ts";
 import { chunkSource, resetStreams, type StepExecution } from "./stream-resets.ts";
 import { KnownAnswers } from "./known-answers.ts";
 import type { PendingTransaction } from "./transactions.ts";
@@ -63,7 +63,7 @@ import type { PendingTransaction } from "./transactions.ts";
 export type HotRunParts = OperationParts &
   PartsOf<"control" | "eagerClaims" | "journalLimit" | "localQueue" | "persistentWrites" | "tasks">;
 
-export class HotRun {
+export class HotRun implements KnownToRun {
   readonly record: RunRecord;
   readonly execution: Execution;
   readonly #parts: HotRunParts;
@@ -77,7 +77,7 @@ export class HotRun {
   readonly budget: BudgetWaits | undefined;
   /** Tasks that the run claimed eagerly, or that were claimed with its turn, and that have not ended. */
   #localTasks: number;
-  #closingPorts: Set<string> | undefined;
+  settledPorts: Set<string> | undefined;
   #ended: EndedRunStatus | undefined;
   #next: NextGeneration | undefined;
   #discarded = false;
@@ -125,9 +125,16 @@ export class HotRun {
   get acceptsResults(): boolean {
     return this.#turn.isOpen && !this.#discarded && this.#ended === undefined;
   }
-  /** The size of the pending commit, in entries. */
+  /** The size of the pending commit, in entries; that of its payloads, in characters. */
   get pendingWeight(): number {
-    return this.journal.pending.weight;
+    return this.journal.pending?.weight ?? 0;
+  }
+  get pendingSize(): number {
+    return this.journal.pending?.size ?? 0;
+  }
+  /** Journaled completions of the pending commit. */
+  get #pendingDeliveries(): readonly Delivery[] {
+    return this.journal.pending?.deliveries ?? EMPTY;
   }
 
   /** Holds a cached run again, under a new token; the caller has checked that the journal has not moved. */
@@ -173,8 +180,8 @@ export class HotRun {
   }
 
   #applyPort(type: EntryType, port: string, data: string): void {
-    if (this.execution.promisePorts.find(port) !== undefined || this.#closingPorts?.has(port)) return;
-    (this.#closingPorts ??= new Set()).add(port);
+    if (this.execution.promisePorts.find(port) !== undefined || this.settledPorts?.has(port)) return;
+    (this.settledPorts ??= new Set()).add(port);
     applyPort(this.journal, this.execution, type, port, data);
   }
 
@@ -196,9 +203,10 @@ export class HotRun {
   /** Aborts the tasks that run on this worker, and does not start those it is about to claim. */
   #abandonTasks(isKept: (command: string) => boolean): void {
     const { pending } = this.journal;
-    const unclaimed = pending.localItems.filter(({ item }) => !isKept(item));
+    const unclaimed = pending?.localItems.filter(({ item }) => !isKept(item)) ?? EMPTY;
     for (const item of unclaimed) this.#parts.localQueue.cancelReserved(item);
-    if (unclaimed.length > 0) pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
+    if (pending !== undefined && unclaimed.length > 0)
+      pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
     this.#localTasks -=
       unclaimed.length + this.#parts.tasks.abandon(this.record.run, () => new CancelledError(), isKept);
   }
@@ -209,8 +217,9 @@ export class HotRun {
     const { token, slot } = item;
     const { type, target, data, ran } = arrival;
     const fence = slot === undefined ? { item: item.item, token } : { item: item.item, token, slot };
-    this.journal.pending.finished = appended(this.journal.pending.finished, fence);
-    this.journal.pending.arrivals = appended(this.journal.pending.arrivals, arrival);
+    const { next } = this.journal;
+    next.finished = appended(next.finished, fence);
+    next.arrivals = appended(next.arrivals, arrival);
     if (this.execution.isOpen(item.item))
       appendTerminal(this.journal, this.execution, type, target, data, decodeData(type, data), ran);
     this.#parts.pump.markDirty(this);
@@ -349,7 +358,7 @@ export class HotRun {
 
   /** The code has received every journaled completion. */
   get isCurrent(): boolean {
-    const { length } = this.journal.pending.deliveries;
+    const { length } = this.#pendingDeliveries;
     return (
       !this.#discarded && !this.hasDeliverable && length === 0 && (this.#turn.inFlight?.deliveries.length ?? 0) === 0
     );
@@ -387,7 +396,7 @@ export class HotRun {
     const { journalLimit } = this.#parts;
     while (this.execution.requests.length > 0) {
       if (this.head >= journalLimit.checkFrom && journalLimit.refuses(this.execution, this.journal)) return;
-      for (const request of this.execution.requests.splice(0)) this.#handleCommand(request);
+      for (const request of this.execution.takeRequests()) this.#handleCommand(request);
     }
   }
 
@@ -395,8 +404,7 @@ export class HotRun {
     if (this.#known?.take(request) === true) return;
     if (request.kind === "stop-nodes" || request.kind === "limit-wait") return this.nodes?.handleCommand(request);
     if (request.kind !== "operation") {
-      const known = { delivered: this.#deliveredMessages, settledPorts: this.#closingPorts };
-      this.#localTasks += handleCommand(this.journal, this.#parts, request, known);
+      this.#localTasks += handleCommand(this.journal, this.#parts, request, this);
       // command-task.K2
       if (request.kind === "cancel-task" && request.type === "TaskCancelled")
         this.#abandonTasks((item) => item !== request.command);
@@ -409,10 +417,10 @@ export class HotRun {
   }
 
   /** checkpoint.C4 */
-  readonly #deliveredMessages = (): readonly DeliveredMessage[] => {
-    const coming = [this.#deliverable.all(), this.#turn.inFlight?.deliveries ?? EMPTY, this.journal.pending.deliveries];
+  deliveredMessages(): readonly DeliveredMessage[] {
+    const coming = [this.#deliverable.all(), this.#turn.inFlight?.deliveries ?? EMPTY, this.#pendingDeliveries];
     return [...this.execution.promisePorts.all(), ...coming.flat().filter(isDelivered)];
-  };
+  }
 
   #cancelAbandonedWaits(): void {
     const { abandoned, cancellation } = this.execution;
@@ -425,8 +433,7 @@ export class HotRun {
   #end(): void {
     const { outcome } = this.execution;
     if (outcome?.status === "continued") {
-      const coming = this.journal.pending.deliveries;
-      const late = [...this.#deliverable.all(), ...(this.#turn.inFlight?.deliveries ?? []), ...coming];
+      const late = [...this.#deliverable.all(), ...(this.#turn.inFlight?.deliveries ?? []), ...this.#pendingDeliveries];
       this.#next = nextGeneration(this.execution, outcome, late, (one) =>
         this.#parts.eagerClaims.newGeneration(this.journal, one),
       );
@@ -446,7 +453,7 @@ export class HotRun {
       (this.#operations.size === 0 || this.#operations.areSuspended) &&
       this.#localTasks === 0 &&
       !this.execution.waits.hasNext &&
-      this.#deliverable.length + this.journal.pending.deliveries.length === 0
+      this.#deliverable.length + this.#pendingDeliveries.length === 0
     );
   }
 

@@ -51,7 +51,7 @@ export class JournalWriter {
   /** The span of the work since the turn was claimed; it ends when the turn is released, or with the run. */
   #stretch: OpenSpan | undefined;
 
-  pending: PendingCommit;
+  #pending: PendingCommit | undefined;
 
   constructor(record: RunRecord, parts: JournalParts, trace?: TraceContext) {
     const { runtime, telemetry } = parts.options;
@@ -61,7 +61,6 @@ export class JournalWriter {
     this.checkedAt = record.head;
     this.#chain = record.chain;
     this.#runtime = lacksRuntime(record.runtime, runtime) ? runtime : undefined;
-    this.pending = new PendingCommit(record.chain);
     this.trace = trace;
     if (telemetry !== undefined) this.beginStretch();
   }
@@ -88,6 +87,16 @@ export class JournalWriter {
     return telemetry.begin({ kind, name, run, definition, version, generation, now, parent: this.trace, ...what });
   }
 
+  /** What the run has produced since its last commit; undefined: nothing. */
+  get pending(): PendingCommit | undefined {
+    return this.#pending;
+  }
+
+  /** The next commit, to add to. */
+  get next(): PendingCommit {
+    return (this.#pending ??= new PendingCommit(this.#chain));
+  }
+
   get head(): number {
     return this.#head;
   }
@@ -106,6 +115,7 @@ export class JournalWriter {
 
   /** `ran`: the execution whose end the entry records; without a worker, it ran here and ends now. `since`: default now. */
   append(type: EntryType, command: string, data: string, ran?: EndedExecution, since?: EpochMs): Entry {
+    const { next } = this;
     this.#head += 1;
     this.#chain = chainAfter(this.#chain, type, command, data);
     const at = since ?? this.at ?? this.#parts.now();
@@ -125,10 +135,10 @@ export class JournalWriter {
       charge: ran?.charge,
     };
     const traced = ran?.span === undefined ? entry : { ...entry, span: ran.span };
-    this.pending.entries.push(traced);
+    next.entries.push(traced);
     // Each 4 KB of data counts as one more entry.
-    this.pending.weight += 1 + (data.length >> 12);
-    this.pending.size += data.length + ENTRY_SIZE;
+    next.weight += 1 + (data.length >> 12);
+    next.size += data.length + ENTRY_SIZE;
     this.size += data.length;
     return entry;
   }
@@ -136,13 +146,13 @@ export class JournalWriter {
   /** Appends an entry that the code receives once it is durable. `data`: the decoded text, or the part of it that code reads. */
   appendDelivery(type: EntryType, command: string, text: string, data: object, ran?: EndedExecution): EpochMs {
     const { at } = this.append(type, command, text, ran);
-    this.pending.deliveries = appended(this.pending.deliveries, { type, command, data, at } as Delivery);
+    this.next.deliveries = appended(this.next.deliveries, { type, command, data, at } as Delivery);
     return at;
   }
 
-  /** Starts the next commit, and returns this one. */
+  /** What is appended from now on goes into another commit. */
   takePending(): PendingCommit {
-    const { pending } = this;
+    const pending = this.next;
     const { entries, previousChain } = pending;
     const first = entries[0];
     if (first === undefined)
@@ -151,7 +161,7 @@ export class JournalWriter {
       invariant(first.seq === this.#head - entries.length + 1, "entries of a commit are dense");
       invariant(entries[entries.length - 1]?.seq === this.#head, "the last entry of a commit is the head");
     }
-    this.pending = new PendingCommit(this.#chain);
+    this.#pending = undefined;
     return pending;
   }
 
@@ -192,28 +202,28 @@ export class JournalWriter {
   }
 
   drop(item: string): void {
-    this.pending.dropped = appended(this.pending.dropped, item);
+    this.next.dropped = appended(this.next.dropped, item);
   }
 
   /** open-promise.P1 */
   openPromise(promise: NewPromise): void {
-    this.pending.openedPromises = appended(this.pending.openedPromises, promise);
+    this.next.openedPromises = appended(this.next.openedPromises, promise);
   }
 
   closePromise(command: string): void {
-    this.pending.closedPromises = appended(this.pending.closedPromises, command);
+    this.next.closedPromises = appended(this.next.closedPromises, command);
   }
 
   send(to: number | string, arrival: Arrival): void {
-    this.pending.messages = appended(this.pending.messages, { to, arrival });
+    this.next.messages = appended(this.next.messages, { to, arrival });
   }
 
   emit(chunk: NewChunk): void {
-    this.pending.size += ("data" in chunk ? chunk.data.length : 0) + ENTRY_SIZE;
-    this.pending.chunks = appended(this.pending.chunks, chunk);
+    this.next.size += ("data" in chunk ? chunk.data.length : 0) + ENTRY_SIZE;
+    this.next.chunks = appended(this.next.chunks, chunk);
   }
 
   addTimer(item: string, name: string, availableAt: EpochMs, seq: number): void {
-    this.pending.items = appended(this.pending.items, { item, kind: "timer", name, priority: 0, availableAt, seq });
+    this.next.items = appended(this.next.items, { item, kind: "timer", name, priority: 0, availableAt, seq });
   }
 }

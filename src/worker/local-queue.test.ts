@@ -17,14 +17,17 @@ function world() {
   const queue = new LocalQueue({ slots, timers, now: () => now, gates: new QueueGates({} as never) });
   const started: QueuedItem[] = [];
   const givenBack: QueuedItem[] = [];
-  const item = (name: string, data = "{}"): QueuedItem =>
-    ({ item: { name, data, suspicion: 0 } as ClaimedItem, isEager: true }) as const;
-  const add = (work: QueuedItem): void =>
-    queue.add(
-      work,
-      () => started.push(work),
-      () => givenBack.push(work),
-    );
+  const item = (name: string, data = "{}"): QueuedItem => ({
+    item: { name, data, suspicion: 0 } as ClaimedItem,
+    isEager: true,
+    start() {
+      started.push(this);
+    },
+    giveBack() {
+      givenBack.push(this);
+    },
+  });
+  const add = (work: QueuedItem): void => queue.add(work);
   return {
     queue,
     slots,

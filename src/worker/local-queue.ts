@@ -29,6 +29,10 @@ export interface QueuedItem {
   readonly item: ClaimedItem;
   /** Claimed eagerly, in the commit that scheduled it. */
   readonly isEager: boolean;
+  /** It has its slot. */
+  start(): void;
+  /** It has waited too long, and was removed. */
+  giveBack(): void;
 }
 
 interface Enqueued {
@@ -36,7 +40,6 @@ interface Enqueued {
   readonly waiter: SlotWaiter;
   /** What it waits for: a slot of its queue, or an execution slot. */
   readonly slots: ExecutionSlots;
-  readonly giveBack: () => void;
 }
 
 export class LocalQueue {
@@ -92,29 +95,31 @@ export class LocalQueue {
     this.#parts.slots.unreserve();
   }
 
-  /**
-   * Calls `start` now, or when a slot of the item's queue and then an execution slot are free. `giveBack` is called instead if the work
-   * waits too long, after it was removed.
-   */
-  add(work: QueuedItem, start: () => void, giveBack: () => void): void {
+  /** Starts the work now, or when a slot of the item's queue and then an execution slot are free. */
+  add(work: QueuedItem): void {
     const { item, isEager } = work;
-    const { slots, gates } = this.#parts;
     if (isEager) this.#unreserve(item.data);
-    const gate = gates.of(item);
-    const run = (): void => {
-      const waited = this.#remove(work);
-      this.#adapt(gate, waited === undefined ? 0 : this.#parts.now() - waited.since);
-      start();
-    };
-    const enter = (): void => this.#enqueue(work, slots, slots.whenFree(run), giveBack);
-    if (gate === undefined) enter();
-    else this.#enqueue(work, gate.slots, gate.slots.whenFree(enter), giveBack);
+    const gate = this.#parts.gates.of(item);
+    if (gate === undefined) this.#enter(work, gate);
+    else this.#awaitSlot(work, gate.slots, () => this.#enter(work, gate));
   }
 
-  #enqueue(work: QueuedItem, slots: ExecutionSlots, waiter: SlotWaiter | undefined, giveBack: () => void): void {
+  /** The work has its slot of the queue. */
+  #enter(work: QueuedItem, gate: QueueGate | undefined): void {
+    this.#awaitSlot(work, this.#parts.slots, () => this.#start(work, gate));
+  }
+
+  #start(work: QueuedItem, gate: QueueGate | undefined): void {
+    const waited = this.#remove(work);
+    this.#adapt(gate, waited === undefined ? 0 : this.#parts.now() - waited.since);
+    work.start();
+  }
+
+  #awaitSlot(work: QueuedItem, slots: ExecutionSlots, enter: () => void): void {
+    const waiter = slots.whenFree(enter);
     if (waiter === undefined) return;
     const before = this.#waiting.get(work);
-    this.#waiting.set(work, { since: before?.since ?? this.#parts.now(), waiter, slots, giveBack });
+    this.#waiting.set(work, { since: before?.since ?? this.#parts.now(), waiter, slots });
     if (before === undefined) this.#waitingSize += work.item.data.length;
     this.#checkLater();
   }
@@ -139,12 +144,12 @@ export class LocalQueue {
 
   /** worker.R2. Gives back everything that waits. */
   giveBackAll(): void {
-    for (const [work, waiting] of this.#waiting) this.#giveBack(work, waiting);
+    for (const work of this.#waiting.keys()) this.#giveBack(work);
   }
 
   /** queue-gates.G4. Gives back the items that wait for a slot of the queue. */
   giveBackWaiting({ slots }: QueueGate): void {
-    for (const [work, waiting] of this.#waiting) if (waiting.slots === slots) this.#giveBack(work, waiting);
+    for (const [work, waiting] of this.#waiting) if (waiting.slots === slots) this.#giveBack(work);
   }
 
   /** How long the task's function takes on average; unlimited if none has ended here. */
@@ -186,13 +191,13 @@ export class LocalQueue {
       const gate = this.#parts.gates.of(work.item);
       if (gate === undefined) this.#window = this.#parts.slots.size;
       else gate.shrink();
-      this.#giveBack(work, waiting);
+      this.#giveBack(work);
     }
     if (this.#waiting.size > 0) this.#checkLater();
   }
 
-  #giveBack(work: QueuedItem, { giveBack }: Enqueued): void {
+  #giveBack(work: QueuedItem): void {
     // A suspect that is released is no longer a suspect (store.S5).
-    if (work.item.suspicion === 0 && this.withdraw(work)) giveBack();
+    if (work.item.suspicion === 0 && this.withdraw(work)) work.giveBack();
   }
 }

@@ -7,8 +7,13 @@ import type { OperationRequest } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { PendingTransaction } from "./transactions.ts";
 
+type Attempts = Map<string, Attempt | undefined>;
+
+const NONE: Attempts = new Map<string, never>();
+
 export class OpenOperations {
-  readonly #attempts = new Map<string, Attempt | undefined>();
+  /** Runs without operations share `NONE`. */
+  #attempts = NONE;
   /** Requested while the run was paused. */
   #parked: OperationRequest[] | undefined;
   /** Those that wait for their budget. */
@@ -29,10 +34,15 @@ export class OpenOperations {
   }
 
   wait(command: string): void {
-    this.#attempts.set(command, undefined);
+    this.#set(command, undefined);
   }
 
   start(command: string, attempt: Attempt): void {
+    this.#set(command, attempt);
+  }
+
+  #set(command: string, attempt: Attempt | undefined): void {
+    if (this.#attempts === NONE) this.#attempts = new Map();
     this.#attempts.set(command, attempt);
   }
 

@@ -136,7 +136,7 @@ export class Pump {
   }
 
   markDirty(run: HotRun): void {
-    this.turn.spend(run.journal.pending.takeAddedSize());
+    this.turn.spend(run.journal.pending?.takeAddedSize() ?? 0);
     this.#dirty.add(run);
     this.wake();
   }
@@ -228,7 +228,7 @@ export class Pump {
     let size = 0;
     for (const run of this.#dirty) {
       entries += run.pendingWeight;
-      size += run.journal.pending.size;
+      size += run.pendingSize;
     }
     return entries >= BATCH_ENTRIES || size >= BATCH_SIZE;
   }
@@ -322,7 +322,7 @@ export class Pump {
       if (inFlight?.has(run.record.run) === true) continue;
       this.#dirty.delete(run);
       entries += Math.max(1, run.pendingWeight);
-      size += run.journal.pending.size;
+      size += run.pendingSize;
       const write = this.#takeWrite(run);
       if (write === undefined) continue;
       runs.push(run);

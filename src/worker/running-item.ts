@@ -43,6 +43,14 @@ export class RunningItem implements QueuedItem {
     this.isEager = isLocal && item.turn === undefined;
   }
 
+  start(): void {
+    this.parts.tasks.onSlot(this);
+  }
+
+  giveBack(): void {
+    this.parts.tasks.onWaitedTooLong(this);
+  }
+
   /** The attempt has settled: its slot is free. */
   onSettled(): void {
     this.parts.tasks.onSettled(this);

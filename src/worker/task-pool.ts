@@ -1,7 +1,7 @@
 // TaskPool: the items that run on this worker, or wait here for a slot (local-queue.ts).
 
 import { InvariantError } from "../base/index.ts";
-import type { ClaimedItem, RunNumber } from "../kernel/index.ts";
+import type { ClaimedItem, RunNumber, TaskBody } from "../kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { PartsOf } from "./worker-parts.ts";
 import { RunningItem, type ItemParts } from "./running-item.ts";
@@ -19,20 +19,35 @@ export class TaskPool {
 
   /** Starts a claimed task when a slot is free. */
   start(item: ClaimedItem, isLocal: boolean): void {
-    const body = this.#parts.registry.findTask(item.name);
-    if (body === undefined) throw new InvariantError(`The worker claimed task ${item.name}, which is not registered.`);
-    const running = this.#register(item, isLocal);
-    this.#whenFree(running, () => this.#begin(running, () => runTask(running, body)));
+    // Throws before the item counts as one that runs here.
+    this.#bodyOf(item);
+    this.#parts.localQueue.add(this.#register(item, isLocal));
   }
 
   /** Starts an item of the queue when a slot is free. */
   startClaimed(item: ClaimedItem): void {
     if (item.kind !== "node") return this.start(item, item.turn !== undefined);
-    const running = this.#register(item, false);
-    this.#whenFree(running, () => {
-      this.#unregister(running);
-      this.#parts.flows.startNode(item);
-    });
+    this.#parts.localQueue.add(this.#register(item, false));
+  }
+
+  /** A slot is free for the item. */
+  onSlot(running: RunningItem): void {
+    const { item } = running;
+    if (item.kind !== "node") return this.#begin(running, () => runTask(running, this.#bodyOf(item)));
+    this.#unregister(running);
+    this.#parts.flows.startNode(item);
+  }
+
+  /** The item has waited here for so long that any worker may start it. */
+  onWaitedTooLong(running: RunningItem): void {
+    this.#unregister(running);
+    running.onGivenBack();
+  }
+
+  #bodyOf({ name }: ClaimedItem): TaskBody {
+    const body = this.#parts.registry.findTask(name);
+    if (body === undefined) throw new InvariantError(`The worker claimed task ${name}, which is not registered.`);
+    return body;
   }
 
   /** Starts a node of a flow that has its slot. */
@@ -52,15 +67,9 @@ export class TaskPool {
   #unregister(running: RunningItem): void {
     const { run, item } = running.item;
     const ofRun = this.#byRun.get(run);
-    if (ofRun?.get(item) === running) ofRun.delete(item);
-    if (ofRun?.size === 0) this.#byRun.delete(run);
-  }
-
-  #whenFree(running: RunningItem, start: () => void): void {
-    this.#parts.localQueue.add(running, start, () => {
-      this.#unregister(running);
-      running.onGivenBack();
-    });
+    if (ofRun?.get(item) !== running) return;
+    if (ofRun.size === 1) this.#byRun.delete(run);
+    else ofRun.delete(item);
   }
 
   #begin(running: RunningItem, run: () => Attempt | undefined): void {

@@ -13,7 +13,7 @@ import {
   type RunNumber,
   type RunRecord,
 } from "../kernel/index.ts";
-import { executionHostOf, firstEntryOf, type ExecutionHostParts } from "../process/index.ts";
+import { executionHostOf, firstEntryOf } from "../process/index.ts";
 import {
   Execution,
   freshJournal,
@@ -29,12 +29,12 @@ import type { Parts } from "./worker-parts.ts";
 
 export class TurnStarts {
   readonly #parts: Parts;
-  readonly #executionParts: ExecutionHostParts;
+  readonly #executionHost: ExecutionHost;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     const { registry, guard, log } = parts.options;
-    this.#executionParts = { storeKind: parts.store.kind, registry, guard, log };
+    this.#executionHost = executionHostOf({ storeKind: parts.store.kind, registry, guard, log });
   }
 
   /**
@@ -182,7 +182,7 @@ export class TurnStarts {
 
   /** A second execution of the run's code, without log output. */
   replay({ record, execution }: HotRun, recorded: RecordedJournal): Execution {
-    const host = { ...executionHostOf(this.#executionParts, record.id), log: () => {} };
+    const host = { ...this.#executionHost, log: () => {} };
     return this.#newExecution(execution.body, record, recorded, host);
   }
 
@@ -190,12 +190,11 @@ export class TurnStarts {
     body: WorkflowBody,
     record: RunRecord,
     recorded: RecordedJournal,
-    host: ExecutionHost = executionHostOf(this.#executionParts, record.id),
+    host = this.#executionHost,
   ): Execution {
-    const { id, generation, run } = record;
     const determinism = body.determinism ?? this.#parts.options.determinism;
-    const given = body.drive === undefined ? host : { ...host, ...this.#nodeEvents(run) };
-    return new Execution(body, { id, generation }, recorded, determinism, given);
+    const given = body.drive === undefined ? host : { ...host, ...this.#nodeEvents(record.run) };
+    return new Execution(body, record, recorded, determinism, given);
   }
 
   #nodeEvents(run: RunNumber): Pick<ExecutionHost, "onNodeRequest" | "onNodeWaiting"> {

@@ -58,6 +58,14 @@ export interface InputChange extends Violation {
   readonly isNoted: boolean;
 }
 
+/** Decides what differences from the journal mean. */
+export interface Differences {
+  /** True: a lenient replay notes the difference and uses the recorded result. */
+  tolerates(found: Violation): boolean;
+  /** command-matcher.D5 */
+  noteInputChange(found: InputChange): void;
+}
+
 /** What strict mode compares beyond the matrix. In other modes, a difference is an `InputChange`. */
 export type StrictCheck = (recorded: RecordedCommand) => InputMismatch | undefined;
 
@@ -76,10 +84,7 @@ export class CommandMatcher {
   /** fork.F5 */
   readonly isFork: boolean;
   readonly #comparesInputs: boolean;
-  /** True: a lenient replay notes the difference and uses the recorded result. */
-  readonly #tolerates: ((found: Violation) => boolean) | undefined;
-  /** command-matcher.D5 */
-  readonly #noteInput: ((found: InputChange) => void) | undefined;
+  readonly #differences: Differences;
   #recorded: RecordedJournal | undefined;
   /** Recorded commands that the code has not requested yet. Cancels and child messages have their own keys. */
   readonly #unmatched: Map<string, RecordedCommand>;
@@ -98,17 +103,11 @@ export class CommandMatcher {
   #takenIndexes: ReadonlySet<number> | undefined;
   #last: string | undefined;
 
-  constructor(
-    recorded: RecordedJournal,
-    comparison: Comparison,
-    tolerates?: (found: Violation) => boolean,
-    noteInput?: (found: InputChange) => void,
-  ) {
+  constructor(recorded: RecordedJournal, comparison: Comparison, differences: Differences) {
     this.strict = comparison === "strict";
     this.isFork = recorded.shared !== undefined;
     this.#comparesInputs = comparison !== "per-type";
-    this.#tolerates = tolerates;
-    this.#noteInput = noteInput;
+    this.#differences = differences;
     this.#recorded = recorded;
     this.#unmatched =
       recorded.lastIndex < 0 && recorded.byCommand.size === 0
@@ -219,7 +218,7 @@ export class CommandMatcher {
       this.#compareStrictly(id, index, recorded, compare) ??
       this.#compareInNode(id, type, recorded, compare, node);
     const found = mismatch && { ...mismatch, where: id, seq: recorded.seq };
-    if (found !== undefined && this.#tolerates?.(found) !== true) return found;
+    if (found !== undefined && !this.#differences.tolerates(found)) return found;
     if (node === undefined) this.#noteChange(id, journal, recorded, compare, id);
     return { id, index, known: recorded !== retried, retried };
   }
@@ -243,7 +242,7 @@ export class CommandMatcher {
     this.#unmatched.delete(cancelOf(id));
     const mismatch = compareFields(name, id, fields, recorded) ?? this.#compareStrictly(id, index, recorded, strictly);
     const found = mismatch && { ...mismatch, where: id, seq: recorded.seq };
-    if (found !== undefined && this.#tolerates?.(found) !== true) return found;
+    if (found !== undefined && !this.#differences.tolerates(found)) return found;
     return { id, index, known: true, retried: undefined };
   }
 
@@ -270,7 +269,7 @@ export class CommandMatcher {
     const mismatch =
       compareMessage(key, type, fields, recorded) ?? this.#compareStrictly(key, index, recorded, strictly);
     const found = mismatch && { ...mismatch, where: child, seq: recorded.seq };
-    if (found !== undefined && this.#tolerates?.(found) !== true) return found;
+    if (found !== undefined && !this.#differences.tolerates(found)) return found;
     this.#noteChange(key, journal, recorded, strictly, child);
     return { id: child, index, known: true, retried: undefined };
   }
@@ -318,12 +317,19 @@ export class CommandMatcher {
     strictly: StrictCheck | undefined,
     where: string,
   ): void {
-    if (this.#comparesInputs || this.#noteInput === undefined) return;
+    if (this.#comparesInputs) return;
     const found = strictly?.(recorded);
     if (found === undefined) return;
     const given = found.expected === undefined ? undefined : digest(encode(found.expected));
     const isNoted = inputChanges.has(inputChangeKey(where, found.what, given));
-    this.#noteInput({ ...otherInput(key, found), where, seq: recorded.seq, what: found.what, given, isNoted });
+    this.#differences.noteInputChange({
+      ...otherInput(key, found),
+      where,
+      seq: recorded.seq,
+      what: found.what,
+      given,
+      isNoted,
+    });
   }
 
   /** command-matcher.D4. Only the port of a promise is compared: what it shows, and its timeout, may change. */

@@ -9,7 +9,6 @@
 
 import { patchMarkedData } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
-import type { RecordedJournal } from "./recorded-journal.ts";
 import { refuseInsideStep } from "./scope.ts";
 
 /** The answers that a run has given so far. */
@@ -19,9 +18,9 @@ export class Patches {
   /** Undefined in most runs. */
   #answers: Map<string, boolean> | undefined;
 
-  constructor({ patches, end }: RecordedJournal) {
-    this.#marked = patches;
-    this.#hasEnd = end !== undefined;
+  constructor(marked: ReadonlySet<string>, hasEnd: boolean) {
+    this.#marked = marked;
+    this.#hasEnd = hasEnd;
   }
 
   /** command-patched.V1, command-patched.V2. `isNew`: the journal does not have the mark yet. */

@@ -107,19 +107,19 @@ interface RequestFields extends SettlementFields {
 
 function settleRequestedData(fields: RequestFields): string {
   const { by, key, reason } = fields;
-  return record(
-    ["by", by === undefined ? undefined : encode(by)],
-    ["definition", encode(fields.definition)],
-    ["error", fields.error],
-    ["given", fields.given === undefined ? undefined : encode(fields.given)],
-    ["index", indexText(fields.index)],
-    ["key", key === undefined ? undefined : encode(key)],
-    ["promiseId", encode(fields.promiseId)],
-    ["reason", reason === undefined ? undefined : encode(reason)],
-    ["runId", encode(fields.runId)],
-    ["shielded", flag(fields.shielded)],
-    ["value", fields.value],
-  );
+  return record({
+    by: by === undefined ? undefined : encode(by),
+    definition: encode(fields.definition),
+    error: fields.error,
+    given: fields.given === undefined ? undefined : encode(fields.given),
+    index: indexText(fields.index),
+    key: key === undefined ? undefined : encode(key),
+    promiseId: encode(fields.promiseId),
+    reason: reason === undefined ? undefined : encode(reason),
+    runId: encode(fields.runId),
+    shielded: flag(fields.shielded),
+    value: fields.value,
+  });
 }
 
 /** Strict mode: compares the value or the error that the code passes with the recorded one. */

@@ -8,6 +8,7 @@
 import { CancelledError, digest, encode, RepriseError } from "../base/index.ts";
 import type { AnyTask, Policy } from "../kernel/index.ts";
 import { compareInput, isViolation } from "./command-matcher.ts";
+import type { ScheduledTask } from "./context.ts";
 import { encodeInput, taskCancelledData, taskScheduledData } from "./entry-data.ts";
 import { unregistered } from "./execution-host.ts";
 import type { Execution } from "./execution.ts";
@@ -15,14 +16,9 @@ import { ignore, never, rejected } from "./refusals.ts";
 import { callOutside, nodeOfCaller, refuseInsideStep } from "./scope.ts";
 import type { StepUndo } from "./undo.ts";
 
-export interface RequestedTask {
-  readonly promise: Promise<unknown>;
-  cancel(reason?: string): void;
-}
-
 /** A task that was not requested: there is nothing to cancel. */
-export function unrequestedTask(promise: Promise<unknown>): RequestedTask {
-  return { promise, cancel: ignore };
+export function unrequestedTask(promise: Promise<unknown>): ScheduledTask<unknown> {
+  return Object.assign(promise, { cancel: ignore });
 }
 
 export function requestTask(
@@ -32,7 +28,7 @@ export function requestTask(
   policy: Policy,
   priority: number,
   undo?: StepUndo,
-): RequestedTask {
+): ScheduledTask<unknown> {
   const { refusal } = execution;
   if (refusal !== undefined) return unrequestedTask(rejected(refusal));
   // Checked before the command gets its index: an index without an entry is a gap.
@@ -49,8 +45,10 @@ export function requestTask(
     const data = taskScheduledData({ ...fields, shielded: execution.isShielded, epoch: execution.epochs.of(index) });
     execution.requests.push({ kind: "task", command: command.id, data, task, priority, slot: accepted.slot });
   }
-  const promise = execution.open("Task", command.id, task.name, false, undo);
-  return { promise, cancel: (reason) => cancelTask(execution, command.id, task.name, reason) };
+  const { id } = command;
+  const { name } = task;
+  const promise = execution.open("Task", id, name, false, undo);
+  return Object.assign(promise, { cancel: (reason?: string) => cancelTask(execution, id, name, reason) });
 }
 
 function cancelTask(execution: Execution, id: string, name: string, reason: string | undefined): void {

@@ -5,14 +5,10 @@
 
 import { CancelledError, RepriseError } from "../base/index.ts";
 import { isViolation } from "./command-matcher.ts";
+import type { Timer } from "./context.ts";
 import { timerCancelledData, timerStartedData } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
 import { ignore, never, rejected } from "./refusals.ts";
-
-export interface RequestedTimer {
-  readonly promise: Promise<void>;
-  cancel(): void;
-}
 
 /** `ms`: for `sleep` a duration, for `sleepUntil` a moment. */
 export function requestTimer(
@@ -20,9 +16,9 @@ export function requestTimer(
   call: "sleep" | "sleepUntil",
   ms: number,
   id: string | undefined,
-): RequestedTimer {
+): Timer {
   const { refusal } = execution;
-  if (refusal !== undefined) return { promise: rejected(refusal), cancel: ignore };
+  if (refusal !== undefined) return unrequestedTimer(rejected(refusal));
   if (id !== undefined) refuseOpenId(execution, id);
   const timerId = id ?? call;
   const until = id !== undefined && call === "sleepUntil" ? true : undefined;
@@ -37,7 +33,7 @@ export function requestTimer(
       };
     return ms === data.ms ? undefined : { what: "timer duration", expected: ms, actual: data.ms };
   });
-  if (command === undefined) return { promise: never(), cancel: ignore };
+  if (command === undefined) return unrequestedTimer(never());
   if (id !== undefined) (execution.timers ??= new Map()).set(id, command.id);
   if (!command.known) {
     const { index } = command;
@@ -46,7 +42,12 @@ export function requestTimer(
     execution.requests.push({ kind: "timer", command: command.id, data, due, since: command.reopened?.at });
   }
   const promise = execution.open("Timer", command.id, timerId, true) as Promise<void>;
-  return { promise, cancel: () => cancelTimer(execution, command.id, timerId) };
+  const started = command.id;
+  return Object.assign(promise, { cancel: () => cancelTimer(execution, started, timerId) });
+}
+
+function unrequestedTimer(promise: Promise<void>): Timer {
+  return Object.assign(promise, { cancel: ignore });
 }
 
 /** command-timer.I1 */

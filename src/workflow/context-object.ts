@@ -33,8 +33,8 @@ import { requestSettle } from "./command-settle.ts";
 import { clearState, setState } from "./command-state.ts";
 import { callDeterministic } from "./deterministic-call.ts";
 import { emitChunk } from "./emit-chunk.ts";
-import { requestTask, unrequestedTask, type RequestedTask } from "./command-task.ts";
-import { requestTimer, type RequestedTimer } from "./command-timer.ts";
+import { requestTask, unrequestedTask } from "./command-task.ts";
+import { requestTimer } from "./command-timer.ts";
 import type {
   Child,
   ChildOptions,
@@ -45,7 +45,6 @@ import type {
   ScheduledTask,
   PromiseSettleOptions,
   TaskCallOptions,
-  Timer,
   TimerOptions,
   WorkflowContext,
 } from "./context.ts";
@@ -70,7 +69,26 @@ export function idempotencyKeyOf(runId: string, generation: number, path: string
   return digestOf("reprise/idempotency/v1", runId, generation, stableCommandOf(path));
 }
 
-function runTask(execution: Execution, task: AnyTask, input: unknown, options: TaskCallOptions = {}): RequestedTask {
+/** A synchronous error becomes a rejection, like every other failure of an awaited call. */
+function scheduleTask(
+  execution: Execution,
+  task: AnyTask,
+  input: unknown,
+  options: TaskCallOptions | undefined,
+): ScheduledTask<unknown> {
+  try {
+    return runTask(execution, task, input, options);
+  } catch (error) {
+    return unrequestedTask(rejected(error as Error));
+  }
+}
+
+function runTask(
+  execution: Execution,
+  task: AnyTask,
+  input: unknown,
+  options: TaskCallOptions = {},
+): ScheduledTask<unknown> {
   const body = taskBody(task);
   checkOptionNames(options, TASK_OPTIONS, `Task ${task.name}`);
   checkPolicy(options, `Task ${task.name}`);
@@ -204,16 +222,6 @@ function continueAsNew(execution: Execution, input: unknown, options: ContinueOp
   return requestContinue(execution, input, checkVersion(options.version, "ctx.continueAsNew"));
 }
 
-function asTask(request: () => RequestedTask): ScheduledTask<unknown> {
-  let task: RequestedTask;
-  try {
-    task = request();
-  } catch (error) {
-    task = unrequestedTask(rejected(error as Error));
-  }
-  return Object.assign(task.promise, { cancel: (reason?: string) => task.cancel(reason) });
-}
-
 function timerIdOf(call: "sleep" | "sleepUntil", options: TimerOptions | undefined): string | undefined {
   if (options === undefined) return undefined;
   checkOptionNames(options, ["id"], `ctx.${call}`);
@@ -225,10 +233,6 @@ function timerIdOf(call: "sleep" | "sleepUntil", options: TimerOptions | undefin
       `ctx.${call}: expected an id other than \`${id}\`, which timers without an id have. Name what the timer is for, such as \`renewal\`.`,
     );
   return id;
-}
-
-function asTimer(timer: RequestedTimer): Timer {
-  return Object.assign(timer.promise, { cancel: () => timer.cancel() });
 }
 
 /** A synchronous error becomes a rejection, like every other failure of an awaited call. */
@@ -262,7 +266,7 @@ function stateOf(execution: Execution): DurableState<Record<string, unknown>> {
 /** Each makes a method of `ctx` for one run. */
 const METHODS: Readonly<Record<string, (execution: Execution) => unknown>> = {
   task: (execution: Execution) => (task: AnyTask, input?: unknown, options?: TaskCallOptions) =>
-    asTask(() => runTask(execution, task, input, options)),
+    scheduleTask(execution, task, input, options),
   run:
     (execution: Execution) =>
     (name: string, ...rest: readonly unknown[]) =>
@@ -301,12 +305,12 @@ const METHODS: Readonly<Record<string, (execution: Execution) => unknown>> = {
         );
       }),
   sleep: (execution: Execution) => (duration: Parameters<typeof toMs>[0], options?: TimerOptions) =>
-    asTimer(requestTimer(execution, "sleep", toMs(duration, "ctx.sleep"), timerIdOf("sleep", options))),
+    requestTimer(execution, "sleep", toMs(duration, "ctx.sleep"), timerIdOf("sleep", options)),
   sleepUntil: (execution: Execution) => (date: Date, options?: TimerOptions) => {
     const at = date instanceof Date ? date.getTime() : Number.NaN;
     if (!Number.isFinite(at))
       throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
-    return asTimer(requestTimer(execution, "sleepUntil", at, timerIdOf("sleepUntil", options)));
+    return requestTimer(execution, "sleepUntil", at, timerIdOf("sleepUntil", options));
   },
   onQuery: (execution: Execution) => (name: string, answer: QueryHandler) => onQuery(execution, name, answer),
   onUpdate: (execution: Execution) => (name: string, handler: UpdateHandler) => onUpdate(execution, name, handler),

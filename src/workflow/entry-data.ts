@@ -27,10 +27,11 @@ import {
 
 type Part = string | undefined;
 
-/** `fields` in sorted order. A field whose text is undefined is left out. */
-export function record(...fields: readonly (readonly [key: string, text: Part])[]): string {
+/** `fields` in sorted order. A field whose text is undefined is left out. `Object.keys`, because `for in` also lists inherited keys. */
+export function record(fields: Readonly<Record<string, Part>>): string {
   let text = "{";
-  for (const [key, value] of fields) {
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
     if (value === undefined) continue;
     text += text.length === 1 ? `"${key}":${value}` : `,"${key}":${value}`;
   }
@@ -68,11 +69,11 @@ export function encodeNamed(what: string, value: unknown, limits?: PayloadLimits
 
 function retryText(retry: RetryPolicy | undefined): Part {
   if (retry === undefined) return undefined;
-  return record(
-    ["baseDelay", retry.baseDelay === undefined ? undefined : String(toMs(retry.baseDelay))],
-    ["maxAttempts", String(retry.maxAttempts)],
-    ["maxDelay", retry.maxDelay === undefined ? undefined : String(toMs(retry.maxDelay))],
-  );
+  return record({
+    baseDelay: retry.baseDelay === undefined ? undefined : String(toMs(retry.baseDelay)),
+    maxAttempts: String(retry.maxAttempts),
+    maxDelay: retry.maxDelay === undefined ? undefined : String(toMs(retry.maxDelay)),
+  });
 }
 
 export interface TaskFields {
@@ -95,16 +96,16 @@ export function taskScheduledData({
   shielded,
   epoch: life = 0,
 }: TaskFields): string {
-  return record(
-    ["given", given === undefined ? undefined : encode(given)],
-    ["index", indexText(index)],
-    ["input", input],
-    ["life", life === 0 ? undefined : String(life)],
-    ["retry", retryText(policy.retry)],
-    ["shielded", flag(shielded)],
-    ["taskType", encode(taskType)],
-    ["timeout", policy.timeout === undefined ? undefined : String(toMs(policy.timeout))],
-  );
+  return record({
+    given: given === undefined ? undefined : encode(given),
+    index: indexText(index),
+    input,
+    life: life === 0 ? undefined : String(life),
+    retry: retryText(policy.retry),
+    shielded: flag(shielded),
+    taskType: encode(taskType),
+    timeout: policy.timeout === undefined ? undefined : String(toMs(policy.timeout)),
+  });
 }
 
 export interface ChildFields {
@@ -117,15 +118,15 @@ export interface ChildFields {
   readonly shielded?: boolean;
 }
 export function childInitiatedData(fields: ChildFields): string {
-  return record(
-    ["childExecutionId", encode(fields.childExecutionId)],
-    ["childExecutionName", encode(fields.childExecutionName)],
-    ["childWorkflowKind", encode(fields.childWorkflowKind)],
-    ["given", fields.given === undefined ? undefined : encode(fields.given)],
-    ["index", indexText(fields.index)],
-    ["input", fields.input],
-    ["shielded", flag(fields.shielded)],
-  );
+  return record({
+    childExecutionId: encode(fields.childExecutionId),
+    childExecutionName: encode(fields.childExecutionName),
+    childWorkflowKind: encode(fields.childWorkflowKind),
+    given: fields.given === undefined ? undefined : encode(fields.given),
+    index: indexText(fields.index),
+    input: fields.input,
+    shielded: flag(fields.shielded),
+  });
 }
 
 export interface TimerFields {
@@ -136,16 +137,16 @@ export interface TimerFields {
   readonly until: boolean | undefined;
 }
 export function timerStartedData({ index, timerId, ms, shielded, until }: TimerFields): string {
-  return record(
-    ["index", indexText(index)],
-    ["ms", String(ms)],
-    ["shielded", flag(shielded)],
-    ["timerId", encode(timerId)],
-    ["until", flag(until)],
-  );
+  return record({
+    index: indexText(index),
+    ms: String(ms),
+    shielded: flag(shielded),
+    timerId: encode(timerId),
+    until: flag(until),
+  });
 }
 export function timerCancelledData(index: number, timerId: string): string {
-  return record(["index", indexText(index)], ["timerId", encode(timerId)]);
+  return record({ index: indexText(index), timerId: encode(timerId) });
 }
 
 export function promiseCreatedData(
@@ -156,14 +157,14 @@ export function promiseCreatedData(
   shielded = false,
   key?: string,
 ): string {
-  return record(
-    ["index", indexText(index)],
-    ["key", key === undefined ? undefined : encode(key)],
-    ["promiseId", encode(promiseId)],
-    ["shielded", flag(shielded)],
-    ["show", show],
-    ["timeout", timeout === undefined ? undefined : String(timeout)],
-  );
+  return record({
+    index: indexText(index),
+    key: key === undefined ? undefined : encode(key),
+    promiseId: encode(promiseId),
+    shielded: flag(shielded),
+    show,
+    timeout: timeout === undefined ? undefined : String(timeout),
+  });
 }
 /** A wait for the first of several signals. */
 export function receiveCreatedData(
@@ -172,28 +173,28 @@ export function receiveCreatedData(
   timeout: number | undefined,
   shielded = false,
 ): string {
-  return record(
-    ["index", indexText(index)],
-    ["promiseId", encode(receiveId(names))],
-    ["receives", encode(names)],
-    ["shielded", flag(shielded)],
-    ["timeout", timeout === undefined ? undefined : String(timeout)],
-  );
+  return record({
+    index: indexText(index),
+    promiseId: encode(receiveId(names)),
+    receives: encode(names),
+    shielded: flag(shielded),
+    timeout: timeout === undefined ? undefined : String(timeout),
+  });
 }
 export function receiveId(names: readonly string[]): string {
   return names.join(" | ");
 }
 export function signalReceivedData(name: string, value: string | undefined): string {
-  return record(["name", encode(name)], ["value", value]);
+  return record({ name: encode(name), value });
 }
 export function updateRequestedData(id: string, name: string, args: string | undefined): string {
-  return record(["args", args], ["id", encode(id)], ["name", encode(name)]);
+  return record({ args, id: encode(id), name: encode(name) });
 }
 export function updateCompletedData(id: string, result: string | undefined): string {
-  return record(["id", encode(id)], ["result", result]);
+  return record({ id: encode(id), result });
 }
 export function updateFailedData(id: string, error: unknown): string {
-  return record(["error", errorText(error)], ["id", encode(id)], ["stack", stackText(error)]);
+  return record({ error: errorText(error), id: encode(id), stack: stackText(error) });
 }
 /** The command of an update: its request and its answer. */
 export function updateCommand(id: string): string {
@@ -207,16 +208,16 @@ export interface ChildSignalFields {
   readonly given: string | undefined;
 }
 export function childSignalledData({ index, childExecutionId, name, value, given }: ChildSignalFields): string {
-  return record(
-    ["childExecutionId", encode(childExecutionId)],
-    ["given", given === undefined ? undefined : encode(given)],
-    ["index", indexText(index)],
-    ["name", encode(name)],
-    ["value", value],
-  );
+  return record({
+    childExecutionId: encode(childExecutionId),
+    given: given === undefined ? undefined : encode(given),
+    index: indexText(index),
+    name: encode(name),
+    value,
+  });
 }
 export function childCancelRequestedData(index: number, childExecutionId: string): string {
-  return record(["childExecutionId", encode(childExecutionId)], ["index", indexText(index)]);
+  return record({ childExecutionId: encode(childExecutionId), index: indexText(index) });
 }
 export function promiseResolvedData(
   promiseId: string,
@@ -229,36 +230,36 @@ export function promiseRejectedData(promiseId: string, error: unknown, fields: S
   return settledData(promiseId, fields, errorText(error), undefined);
 }
 function settledData(promiseId: string, { key, by, reason }: SettlementFields, error: Part, value: Part): string {
-  return record(
-    ["by", by === undefined ? undefined : encode(by)],
-    ["error", error],
-    ["key", key === undefined ? undefined : encode(key)],
-    ["promiseId", encode(promiseId)],
-    ["reason", reason === undefined ? undefined : encode(reason)],
-    ["value", value],
-  );
+  return record({
+    by: by === undefined ? undefined : encode(by),
+    error,
+    key: key === undefined ? undefined : encode(key),
+    promiseId: encode(promiseId),
+    reason: reason === undefined ? undefined : encode(reason),
+    value,
+  });
 }
 
 export function stateSetData(index: number, key: string, value: string): string {
-  return record(["index", indexText(index)], ["key", encode(key)], ["value", value]);
+  return record({ index: indexText(index), key: encode(key), value });
 }
 /** Without a key: clears everything. */
 export function stateClearedData(index: number, key: string | undefined): string {
-  return record(["index", indexText(index)], ["key", key === undefined ? undefined : encode(key)]);
+  return record({ index: indexText(index), key: key === undefined ? undefined : encode(key) });
 }
 
 /** `ctx.patched` returned true: the run follows the new code from here on. */
 export function patchMarkedData(id: string): string {
-  return record(["id", encode(id)]);
+  return record({ id: encode(id) });
 }
 
 /** A replay passed another input than the recorded one. */
 export function inputChangedData(what: string, given: string | undefined): string {
-  return record(["given", given === undefined ? undefined : encode(given)], ["what", encode(what)]);
+  return record({ given: given === undefined ? undefined : encode(given), what: encode(what) });
 }
 
 export function messageSentData(index: number, destination: string, payload: string | undefined): string {
-  return record(["destination", encode(destination)], ["index", indexText(index)], ["payload", payload]);
+  return record({ destination: encode(destination), index: indexText(index), payload });
 }
 
 export interface OperationFields {
@@ -282,40 +283,40 @@ export function operationCompletedData(fields: OperationFields, result: string |
 /** With `delay`, an attempt that will be repeated: milliseconds from the time of the entry. */
 export function operationFailedData(fields: OperationFields, error: unknown, delay?: number): string {
   const [attempt, index, input] = operationParts(fields);
-  return record(
-    ["attempt", attempt],
-    ["delay", delay === undefined ? undefined : String(delay)],
-    ["error", errorText(error)],
-    ["index", index],
-    ["input", input],
-    ["operationName", encode(fields.name)],
-    ["stack", stackText(error)],
-  );
+  return record({
+    attempt,
+    delay: delay === undefined ? undefined : String(delay),
+    error: errorText(error),
+    index,
+    input,
+    operationName: encode(fields.name),
+    stack: stackText(error),
+  });
 }
 
 /** What `run_attempts` stores of an attempt that failed and is retried. */
 export function failureData(error: unknown): string {
-  return record(["error", errorText(error)], ["stack", stackText(error)]);
+  return record({ error: errorText(error), stack: stackText(error) });
 }
 
 export function taskCompletedData(attempt: number, result: Part, failures: Part, reused?: Part): string {
   const number = attempt === 0 ? undefined : String(attempt);
-  return record(["attempt", number], ["failures", failures], ["result", result], ["reused", reused]);
+  return record({ attempt: number, failures, result, reused });
 }
 export function taskFailedData(attempt: number, error: unknown, failures: Part): string {
   const [number, text, stack] = [attempt === 0 ? undefined : String(attempt), errorText(error), stackText(error)];
-  return record(["attempt", number], ["error", text], ["failures", failures], ["stack", stack]);
+  return record({ attempt: number, error: text, failures, stack });
 }
 
 export function taskCancelledData(index: number, reason: string | undefined): string {
-  return record(["index", indexText(index)], ["reason", reason === undefined ? undefined : encode(reason)]);
+  return record({ index: indexText(index), reason: reason === undefined ? undefined : encode(reason) });
 }
 
 export function childCompletedData(childExecutionId: string, output: string | undefined): string {
-  return record(["childExecutionId", encode(childExecutionId)], ["output", output]);
+  return record({ childExecutionId: encode(childExecutionId), output });
 }
 export function childFailedData(childExecutionId: string, error: unknown): string {
-  return record(["childExecutionId", encode(childExecutionId)], ["error", errorText(error)]);
+  return record({ childExecutionId: encode(childExecutionId), error: errorText(error) });
 }
 
 export function childIdTakenData(childExecutionId: string, command = ""): string {
@@ -330,7 +331,7 @@ export function childIdTakenData(childExecutionId: string, command = ""): string
 }
 
 export function cancelRequestedData(reason: string | undefined): string {
-  return record(["reason", reason === undefined ? undefined : encode(reason)]);
+  return record({ reason: reason === undefined ? undefined : encode(reason) });
 }
 
 export function runRetriedData(
@@ -339,29 +340,29 @@ export function runRetriedData(
 ): string {
   const shown = emitted.size === 0 ? undefined : encode([...emitted].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   const isGraph = step !== undefined;
-  return record(
-    ["commands", String(commands)],
-    ["emitted", shown],
-    ["from", String(from)],
-    ["kept", isGraph ? encode(kept) : undefined],
+  return record({
+    commands: String(commands),
+    emitted: shown,
+    from: String(from),
+    kept: isGraph ? encode(kept) : undefined,
     // For a workflow, `from` names the entry.
-    ["reopened", isGraph && reopened.length > 0 ? encode(reopened) : undefined],
-    ["step", isGraph ? String(step) : undefined],
-  );
+    reopened: isGraph && reopened.length > 0 ? encode(reopened) : undefined,
+    step: isGraph ? String(step) : undefined,
+  });
 }
 
 /** The last entry of a terminated run, whose code did not run to an end. */
 export function terminatedData(reason: string | undefined): string {
-  return record(["reason", reason === undefined ? undefined : encode(reason)], ["terminated", "true"]);
+  return record({ reason: reason === undefined ? undefined : encode(reason), terminated: "true" });
 }
 
 /** The end of a run that was canceled before its code started. */
 export function notStartedData(reason: string | undefined): string {
-  return record(["begun", "false"], ["reason", reason === undefined ? undefined : encode(reason)]);
+  return record({ begun: "false", reason: reason === undefined ? undefined : encode(reason) });
 }
 
 export function runCompletedData(output: string | undefined): string {
-  return record(["output", output]);
+  return record({ output });
 }
 export interface FailedFields {
   /** False: the code never started. */
@@ -375,20 +376,20 @@ export interface FailedFields {
   readonly again?: string | undefined;
 }
 export function runFailedData(error: unknown, fields: FailedFields = {}): string {
-  return record(
-    ["again", fields.again === undefined ? undefined : encode(fields.again)],
-    ["at", fields.at === undefined ? undefined : encode(fields.at)],
-    ["begun", fields.begun === false ? "false" : undefined],
-    ["commands", fields.commands === undefined ? undefined : String(fields.commands)],
-    ["entries", fields.entries === undefined ? undefined : String(fields.entries)],
-    ["error", errorText(error)],
-    ["stack", stackText(error)],
-    ["undone", flag(fields.undone)],
-  );
+  return record({
+    again: fields.again === undefined ? undefined : encode(fields.again),
+    at: fields.at === undefined ? undefined : encode(fields.at),
+    begun: fields.begun === false ? "false" : undefined,
+    commands: fields.commands === undefined ? undefined : String(fields.commands),
+    entries: fields.entries === undefined ? undefined : String(fields.entries),
+    error: errorText(error),
+    stack: stackText(error),
+    undone: flag(fields.undone),
+  });
 }
 
 export function runContinuedData(version: number, given: string | undefined): string {
-  return record(["given", given === undefined ? undefined : encode(given)], ["version", String(version)]);
+  return record({ given: given === undefined ? undefined : encode(given), version: String(version) });
 }
 
 /** A recorded message as an arrival at the next generation. */

@@ -12,11 +12,12 @@ import type { Guard, NondeterminismError } from "./guard.ts";
 
 export type { LogLevel };
 
-/** What an execution needs from the worker that runs it. */
+/** What executions need from the worker that runs them. Runs share it, except for what concerns the nodes of a graph. */
 export interface ExecutionHost {
   /** The kind of database behind `ctx.tx`; undefined in a replay, which writes nothing. */
   readonly storeKind?: string;
-  log(level: LogLevel, message: string, data?: object): void;
+  /** A line of the code of this run. */
+  log(run: string, level: LogLevel, message: string, data?: object): void;
   /** Checks the calls of the code that bypass `ctx`. */
   readonly guard?: Guard | undefined;
   /** Patches the functions that library code calls in `ctx.deterministic`, also where no calls are checked. */

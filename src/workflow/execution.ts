@@ -36,6 +36,8 @@ import {
   CommandMatcher,
   isViolation,
   requestedTooLate,
+  type Differences,
+  type InputChange,
   type IssuedCommand,
   type Comparison,
   type StrictCheck,
@@ -43,7 +45,7 @@ import {
 } from "./command-matcher.ts";
 import { findNondeterminism } from "./guard.ts";
 import type { CommandName } from "./validation-matrix.ts";
-import { RunEpochs } from "./run-epochs.ts";
+import { runEpochsOf, type RunEpochs } from "./run-epochs.ts";
 import { RunningNodes } from "./running-nodes.ts";
 import { LostTurns } from "./lost-turns.ts";
 import { Patches } from "./command-patched.ts";
@@ -61,14 +63,16 @@ import { Updates } from "./updates.ts";
 import { Waits, type Wait } from "./waits.ts";
 
 const NO_WAITS: readonly Wait[] = [];
-export class Execution {
+const NO_WARNINGS: readonly Violation[] = [];
+
+export class Execution implements Differences {
   /** Requests that the journal does not have yet, in order. The worker takes them after each drain. */
   requests: CommandRequest[] = [];
   outcome: CodeOutcome | undefined;
   stop: Stop | undefined;
   stopPlace: string | undefined;
   /** Differences that did not stop the run: commands that the code did not request, and changed inputs. */
-  readonly warnings: Violation[] = [];
+  warnings = NO_WARNINGS;
   /** Graphs: when the newest checkpoint was written; undefined while it is being written. */
   steppedAt: EpochMs | undefined;
   /** The position to start from, and the entry of the checkpoint that it was restored from. */
@@ -93,12 +97,12 @@ export class Execution {
   /** What comes in. */
   readonly deliveries: Deliveries;
   readonly draws: SeededRandom;
-  readonly promisePorts = new PromisePorts();
+  #promisePorts: PromisePorts | undefined;
   #signals: Signals | undefined;
   #updates: Updates | undefined;
   /** Undefined in most runs. */
   queries: Map<string, QueryHandler> | undefined;
-  readonly state = new StateValues();
+  #state: StateValues | undefined;
   /** Undefined unless the run is a fork that does not execute all its commands (fork.F6). */
   answers: ForkAnswers | undefined;
   /** fork.F6. The calls without an answer in the journal of a fork. */
@@ -107,8 +111,9 @@ export class Execution {
   emitted: EmittedChunks | undefined;
   /** The last timer with each id that the code gave (command-timer.I1). Undefined in most runs. */
   timers: Map<string, string> | undefined;
-  readonly patches: Patches;
-  readonly cancellation = new Cancellation();
+  readonly #recordedPatches: ReadonlySet<string>;
+  #patches: Patches | undefined;
+  #cancellation: Cancellation | undefined;
   /** Waits that the code gave up. The worker cancels their work after each drain. */
   abandoned: readonly Wait[] = NO_WAITS;
   /** Whether steps were undone before the end. */
@@ -132,15 +137,15 @@ export class Execution {
     this.host = host;
     this.nodes = body.drive === undefined ? undefined : new RunningNodes(this);
     this.waits = new Waits(this.nodes);
-    this.commands = new CommandMatcher(recorded, comparison, host.tolerates, (found) => noteInputChange(this, found));
-    this.patches = new Patches(recorded);
+    this.commands = new CommandMatcher(recorded, comparison, this);
+    this.#recordedPatches = recorded.patches;
     this.started = recorded.started;
     const { payloadLimit } = recorded.started.data;
     this.limits = payloadLimit === undefined ? undefined : { maxBytes: payloadLimit };
     this.#steps = recorded.steps;
     this.#hasEnd = recorded.end !== undefined;
     this.lostTurns = new LostTurns(recorded.earlier);
-    this.epochs = new RunEpochs(recorded.runRetries, body.drive !== undefined);
+    this.epochs = runEpochsOf(recorded, body.drive !== undefined);
     this.deliveries = new Deliveries(this, recorded);
   }
 
@@ -184,6 +189,24 @@ export class Execution {
   conclude(outcome: CodeOutcome): void {
     this.outcome ??= outcome;
     if (this.#live) this.checkOrphans();
+  }
+
+  // Most runs use few of these parts.
+
+  get cancellation(): Cancellation {
+    return (this.#cancellation ??= new Cancellation());
+  }
+
+  get promisePorts(): PromisePorts {
+    return (this.#promisePorts ??= new PromisePorts());
+  }
+
+  get state(): StateValues {
+    return (this.#state ??= new StateValues());
+  }
+
+  get patches(): Patches {
+    return (this.#patches ??= new Patches(this.#recordedPatches, this.#hasEnd));
   }
 
   get signals(): Signals {
@@ -254,9 +277,15 @@ export class Execution {
 
   // ── requests of the code ──
 
+  takeRequests(): readonly CommandRequest[] {
+    const { requests } = this;
+    this.requests = [];
+    return requests;
+  }
+
   /** The error that refuses a request: the run was canceled (execution.E6), or a node failed (rules.G12). */
   get refusal(): RepriseError | undefined {
-    const { error } = this.cancellation;
+    const error = this.#cancellation?.error;
     if (error !== undefined && !this.isShielded) return error;
     return this.nodes === undefined ? undefined : nodeOfCaller()?.stopped;
   }
@@ -281,7 +310,7 @@ export class Execution {
     return new Date(node?.time ?? this.deliveries.time);
   }
   log(level: LogLevel, message: string, data?: object): void {
-    if (!this.replaying) callOutside(() => this.host.log(level, message, data));
+    if (!this.replaying) callOutside(() => this.host.log(this.identity.id, level, message, data));
   }
 
   // ── identity and comparison ──
@@ -319,8 +348,20 @@ export class Execution {
   }
 
   violate(found: Violation): void {
-    if (this.host.tolerates?.(found) === true) return;
+    if (this.tolerates(found)) return;
     void this.halt(violated(found, this.body.kind));
+  }
+
+  tolerates(found: Violation): boolean {
+    return this.host.tolerates?.(found) === true;
+  }
+
+  noteInputChange(found: InputChange): void {
+    noteInputChange(this, found);
+  }
+
+  warn(found: Violation): void {
+    this.warnings = [...this.warnings, found];
   }
 
   /** execution.E5 */
@@ -341,8 +382,8 @@ export class Execution {
     if (this.#hasEnd && this.endStatus === "continued") this.#updates?.abortRunning(this);
     for (const left of this.commands.orphans()) {
       if (this.commands.strict) return this.violate(left);
-      this.warnings.push(left);
-      this.host.log("warn", left.message);
+      this.warn(left);
+      this.host.log(this.identity.id, "warn", left.message);
     }
   }
 }

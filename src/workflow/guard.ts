@@ -19,7 +19,7 @@ import { createRequire, syncBuiltinESMExports } from "node:module";
 import { RepriseError } from "../base/index.ts";
 import { sourceLocationOf } from "./source-location.ts";
 import { LIBRARY, type LibraryValues } from "./library-values.ts";
-import { callOutside, workflowOfCaller } from "./scope.ts";
+import { callOutside, workflowOfCaller, type WorkflowScope } from "./scope.ts";
 
 /** What happens when workflow code is not deterministic: the call throws, or logs a warning once per location, or nothing. */
 export type GuardMode = "error" | "warn" | "off";
@@ -91,6 +91,8 @@ let patched: readonly Patched[] = [];
 
 /** The guard of one engine. */
 export class Guard {
+  /** Of the workflow code that it checks. */
+  readonly scope: WorkflowScope = { shielded: false, guard: this, query: undefined };
   readonly #mode: GuardMode;
   #isClosed = false;
   readonly #warn: (message: string) => void;

@@ -9,7 +9,7 @@ import type { Execution } from "./execution.ts";
 
 /** command-matcher.D5 */
 export function noteInputChange(execution: Execution, found: InputChange): void {
-  execution.warnings.push(found);
+  execution.warn(found);
   if (found.isNoted) return;
   const { where: command, what, given, message } = found;
   execution.requests.push({ kind: "input-change", command, data: inputChangedData(what, given), message });

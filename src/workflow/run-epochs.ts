@@ -1,6 +1,7 @@
 // Run epochs: the epoch of a retried run that a command belongs to (retry-record.V3).
 
 import { epochOf, type RetryRecord } from "../kernel/index.ts";
+import type { RecordedJournal } from "./recorded-journal.ts";
 
 export class RunEpochs {
   readonly #retries: readonly RetryRecord[];
@@ -25,4 +26,11 @@ export class RunEpochs {
   ofStep(step: number): number {
     return this.#retries.length === 0 ? 0 : this.#retries.filter((retry) => retry.step === step).length;
   }
+}
+
+const NEVER_RETRIED = new RunEpochs([], false);
+
+/** Runs that were never retried share their epochs. */
+export function runEpochsOf({ runRetries }: RecordedJournal, isGraph: boolean): RunEpochs {
+  return runRetries.length === 0 ? NEVER_RETRIED : new RunEpochs(runRetries, isGraph);
 }

@@ -1,8 +1,8 @@
 // Scope: which code is calling: workflow code, the function of a step, or neither.
 //
 // The function of an operation or a task is one step. A step inside it would be recorded or not depending on when the outer
-// step is replayed, so it is refused. The scope of a step is its name, and that of workflow code an object created when the
-// run starts: entering a step allocates nothing.
+// step is replayed, so it is refused. The scope of a step is its name, and that of workflow code an object of its engine's guard:
+// entering one of them allocates nothing here.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { RepriseError, type EpochMs } from "../base/index.ts";
@@ -89,7 +89,7 @@ export function nodePrefix(command: string, life: number, attempt: number): stri
   return `${stepPath(command, life)}#${attempt}/`;
 }
 
-interface WorkflowScope {
+export interface WorkflowScope {
   readonly shielded: boolean;
   readonly node?: NodeScope | undefined;
   /** Undefined: no guard. */
@@ -107,9 +107,11 @@ export function callInStep<T>(step: string, call: () => T): T {
   return scope.run(step, call);
 }
 
+const UNGUARDED: WorkflowScope = { shielded: false, guard: undefined, query: undefined };
+
 /** Calls workflow code. The caller may be in any scope, also in that of a step. */
 export function callWorkflow<T>(guard: Guard | undefined, call: () => T): T {
-  return scope.run({ shielded: false, guard, query: undefined }, call);
+  return scope.run(guard === undefined ? UNGUARDED : guard.scope, call);
 }
 
 /** Undefined unless workflow code is the caller. */

@@ -5,7 +5,7 @@ import { drawUnit, drawUuid, seedOf } from "../base/index.ts";
 import type { DecodedEntry, Delivery, ModelNames } from "../kernel/index.ts";
 import type { RunIdentity } from "./execution-host.ts";
 import type { RecordedJournal } from "./recorded-journal.ts";
-import { RunModels } from "./run-models.ts";
+import { NO_MODELS, RunModels } from "./run-models.ts";
 import type { NodeScope } from "./scope.ts";
 
 const CODE = "workflow";
@@ -20,12 +20,13 @@ export class SeededRandom {
   /** The forks whose shared entries the code has not left yet. */
   #forks: readonly DecodedEntry<"RunStarted">[] | undefined;
 
-  readonly #models: RunModels;
+  /** Undefined: the run replaces none, and shares nothing. */
+  readonly #models: RunModels | undefined;
 
   constructor(identity: RunIdentity, recorded: Pick<RecordedJournal, "started" | "shared" | "deliveries">) {
     const { started, shared } = recorded;
     this.#identity = identity;
-    this.#models = new RunModels(recorded);
+    if (shared !== undefined || started.data.models !== undefined) this.#models = new RunModels(recorded);
     // fork.F3. That of the origin.
     this.#seed = shared?.forks[0]?.data.seed ?? started.data.seed;
     this.#forks = shared?.forks;
@@ -40,12 +41,12 @@ export class SeededRandom {
 
   /** The models that code replaces now (run-models.M1). */
   get models(): ModelNames {
-    return this.#models.now;
+    return this.#models?.now ?? NO_MODELS;
   }
 
   /** fork.F3. Called before the code receives a completion: the first one that a fork does not share ends the seed of its origin. */
   leaveShared(delivery: Delivery | DecodedEntry): void {
-    this.#models.receive(delivery);
+    this.#models?.receive(delivery);
     if (this.#forks === undefined) return;
     // A delivery without an entry number is not a replay: it belongs to the run itself.
     const seq = "seq" in delivery ? delivery.seq : Number.POSITIVE_INFINITY;

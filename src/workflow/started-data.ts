@@ -30,21 +30,21 @@ export interface StartedFields {
   readonly updates?: boolean;
 }
 export function startedData(fields: StartedFields): string {
-  return record(
-    ["budget", fields.budget],
-    ["deadline", fields.deadlineMs === undefined ? undefined : String(fields.deadlineMs)],
-    ["definition", encode(fields.definition)],
-    ["flags", `[${fields.flags.join(",")}]`],
-    ["forked", fields.forked],
-    ["input", fields.input],
-    ["line", fields.slot === undefined ? undefined : encode(fields.slot)],
-    ["models", fields.models === undefined ? undefined : encode(fields.models)],
-    ["payloadLimit", fields.payloadLimit === undefined ? undefined : String(fields.payloadLimit)],
-    ["salt", fields.salt === undefined ? undefined : encode(fields.salt)],
-    ["seed", fields.seed === undefined ? undefined : encode(fields.seed)],
-    ["singleton", fields.singleton === undefined ? undefined : encode(fields.singleton)],
-    ["trace", fields.trace === undefined ? undefined : encode(fields.trace)],
-    ["updates", fields.updates === true ? "true" : undefined],
-    ["version", String(fields.version)],
-  );
+  return record({
+    budget: fields.budget,
+    deadline: fields.deadlineMs === undefined ? undefined : String(fields.deadlineMs),
+    definition: encode(fields.definition),
+    flags: `[${fields.flags.join(",")}]`,
+    forked: fields.forked,
+    input: fields.input,
+    line: fields.slot === undefined ? undefined : encode(fields.slot),
+    models: fields.models === undefined ? undefined : encode(fields.models),
+    payloadLimit: fields.payloadLimit === undefined ? undefined : String(fields.payloadLimit),
+    salt: fields.salt === undefined ? undefined : encode(fields.salt),
+    seed: fields.seed === undefined ? undefined : encode(fields.seed),
+    singleton: fields.singleton === undefined ? undefined : encode(fields.singleton),
+    trace: fields.trace === undefined ? undefined : encode(fields.trace),
+    updates: fields.updates === true ? "true" : undefined,
+    version: String(fields.version),
+  });
 }

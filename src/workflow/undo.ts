@@ -199,7 +199,7 @@ export class Undos {
 function undoStep(execution: Execution, { name, undo: { how, policy }, result }: Completed): Promise<unknown> {
   const value = decode(result);
   const retry = policy.retry ?? DEFAULT_RETRY;
-  if (isTask(how)) return requestTask(execution, how, value, taskPolicy(how, retry), taskBody(how).priority).promise;
+  if (isTask(how)) return requestTask(execution, how, value, taskPolicy(how, retry), taskBody(how).priority);
   return requestOperation(
     execution,
     `undo ${name}`,

@@ -86,7 +86,7 @@ const realDrive: Drive = (execution, recorded) => driveThrough(execution, record
 /** A host that accepts every task and child except those in `unregistered`, and collects log lines. */
 export function testHost(logs: string[], unregistered: readonly string[] = []): ExecutionHost {
   return {
-    log: (level, message) => void logs.push(`${level}: ${message}`),
+    log: (_run, level, message) => void logs.push(`${level}: ${message}`),
     acceptTask: (task, input) => {
       if (unregistered.includes(task.name)) return undefined;
       const { schema } = taskBody(task);
