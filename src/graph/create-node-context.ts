@@ -11,23 +11,11 @@ import type { NodeContext } from "./node-context.ts";
  */
 class AttemptContext implements NodeContext {
   readonly runId: string;
-  readonly models: NodeContext["models"];
-  readonly task: NodeContext["task"];
-  readonly run: NodeContext["run"];
-  readonly tx: NodeContext["tx"];
-  readonly child: NodeContext["child"];
-  readonly promise: NodeContext["promise"];
-  readonly resolve: NodeContext["resolve"];
-  readonly reject: NodeContext["reject"];
-  readonly now: NodeContext["now"];
-  readonly random: NodeContext["random"];
-  readonly send: NodeContext["send"];
-  readonly uuid: NodeContext["uuid"];
-  readonly deterministic: NodeContext["deterministic"];
   readonly step: number;
   readonly attempt: number;
   readonly emit: NodeContext["emit"];
   readonly label: NodeContext["label"];
+  readonly #durable: DurableContext;
   readonly #op: OperationContext;
   readonly #nodeKey: (() => string) | undefined;
 
@@ -39,21 +27,6 @@ class AttemptContext implements NodeContext {
     onLabel: (label: string) => void,
   ) {
     this.runId = durable.runId;
-    this.models = durable.models;
-    /* oxlint-disable typescript/unbound-method -- they do not use `this` */
-    this.task = durable.task;
-    this.run = durable.run;
-    this.tx = durable.tx;
-    this.child = durable.child;
-    this.promise = durable.promise;
-    this.resolve = durable.resolve;
-    this.reject = durable.reject;
-    this.now = durable.now;
-    this.random = durable.random;
-    this.send = durable.send;
-    this.uuid = durable.uuid;
-    this.deterministic = durable.deterministic;
-    /* oxlint-enable typescript/unbound-method */
     this.step = step;
     this.attempt = op.attempt;
     this.emit = (name, chunk) => op.emit(name as never, chunk as never);
@@ -61,9 +34,53 @@ class AttemptContext implements NodeContext {
     this.label = (name) => {
       onLabel(checkName(name, "checkpoint label"));
     };
+    this.#durable = durable;
     this.#op = op;
     this.#nodeKey = nodeKey;
   }
+
+  // The run's context makes a method when it is first read: most nodes read few of them.
+  /* oxlint-disable typescript/unbound-method -- they do not use `this` */
+  get models(): NodeContext["models"] {
+    return this.#durable.models;
+  }
+  get task(): NodeContext["task"] {
+    return this.#durable.task;
+  }
+  get run(): NodeContext["run"] {
+    return this.#durable.run;
+  }
+  get tx(): NodeContext["tx"] {
+    return this.#durable.tx;
+  }
+  get child(): NodeContext["child"] {
+    return this.#durable.child;
+  }
+  get promise(): NodeContext["promise"] {
+    return this.#durable.promise;
+  }
+  get resolve(): NodeContext["resolve"] {
+    return this.#durable.resolve;
+  }
+  get reject(): NodeContext["reject"] {
+    return this.#durable.reject;
+  }
+  get now(): NodeContext["now"] {
+    return this.#durable.now;
+  }
+  get random(): NodeContext["random"] {
+    return this.#durable.random;
+  }
+  get send(): NodeContext["send"] {
+    return this.#durable.send;
+  }
+  get uuid(): NodeContext["uuid"] {
+    return this.#durable.uuid;
+  }
+  get deterministic(): NodeContext["deterministic"] {
+    return this.#durable.deterministic;
+  }
+  /* oxlint-enable typescript/unbound-method */
 
   get idempotencyKey(): string {
     return this.#nodeKey === undefined ? this.#op.idempotencyKey : this.#nodeKey();

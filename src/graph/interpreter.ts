@@ -19,7 +19,7 @@ import { messageOf } from "./fold-errors.ts";
 import { checkpointKeyOf } from "./checkpoint-key.ts";
 import { storedItem, type StepItem } from "./step-item.ts";
 import { stepText, type StepParts } from "./step-text.ts";
-import { startNode, type NodeResult } from "./node-run.ts";
+import { resultOf, startNode } from "./node-run.ts";
 import { compareItems, ROOT_PATH } from "./order-key.ts";
 import { positionAfter } from "./restore.ts";
 import { route, type WaitingJoin } from "./route.ts";
@@ -58,8 +58,8 @@ export async function runGraph(
       const step = position.step + 1;
       const isGone = stopAtMissingNode(execution, body, step, items, waiting);
       if (isGone !== undefined) await isGone;
-      const results = await scheduler.run(step, items, state);
-      const next = endStep(execution, body, position, results);
+      await scheduler.run(step, items, state);
+      const next = endStep(execution, body, position, scheduler.takeResults());
       // A promise of a step that the changed code cannot end; it never settles.
       position = next instanceof Promise ? await next : next;
       scheduler.completed();
@@ -118,7 +118,7 @@ function endStep(
   invariant(results.length === items.length, "A step has one result per item.");
   const order = foldOrder(body, items);
   throwFirst(inOrder(results, order));
-  const done = results.map((result) => (result as PromiseFulfilledResult<NodeResult>).value);
+  const done = results.map((result) => resultOf((result as PromiseFulfilledResult<unknown>).value));
   const isUnknown = stopAtUnknownResult(execution, body, step, items, done);
   if (isUnknown !== undefined) return isUnknown;
   const folded = state.fold(
@@ -154,8 +154,8 @@ function inOrder<T>(list: readonly T[], order: readonly number[] | undefined): r
 
 /** interpreter.I4. A node that was aborted because of another one is not the cause. */
 function throwFirst(results: readonly ItemResult[]): void {
+  if (!results.some((result) => result?.status === "rejected")) return;
   const failed = results.filter((result) => result?.status === "rejected");
-  if (failed.length === 0) return;
   const first = failed.find(({ reason }) => !isStopped(reason)) ?? failed[0]!;
   throw first.reason;
 }
@@ -190,7 +190,7 @@ function commitStep(execution: Execution, finished: FinishedStep): Position {
   const key = checkpointKeyOf(execution.identity.id, step, items, parts);
   const data = textOf(execution, { step, delta, texts: state.texts, items, waiting, key, label });
   const unkept = finished.lengthSinceSnapshot + data.length;
-  const isWhole = isSnapshotDue(step, unkept, state.length);
+  const isWhole = isSnapshotDue(step, unkept, state.texts);
   const recorded = execution.stepOf(step);
   invariant(recorded === undefined || recorded.data.step === step, "A recorded step is found by its own number.");
   execution.steppedAt = recorded?.at;

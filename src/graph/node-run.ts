@@ -42,8 +42,8 @@ export function placeOfCommand(command: string): { readonly step: number; readon
 export interface StartedNode extends StoppedNode {
   /** The first attempt made by this process, from 0. */
   readonly attempt: number;
-  /** Settles when the last attempt has ended and its entry is durable. */
-  readonly result: Promise<NodeResult>;
+  /** The stored result (`resultOf`). Settles when the last attempt has ended and its entry is durable. */
+  readonly result: Promise<unknown>;
 }
 
 /** `freedAt`: when the item ended whose slot this one takes; undefined if it did not wait for a slot. */
@@ -98,10 +98,10 @@ export function startNode(
       isReplayed: requestedAfter !== undefined,
     });
   }
-  return { command: id, name, index, attempt, result: execution.open("Node", id, name, false).then(resultOf) };
+  return { command: id, name, index, attempt, result: execution.open("Node", id, name, false) };
 }
 
-function resultOf(stored: unknown): NodeResult {
+export function resultOf(stored: unknown): NodeResult {
   const { change = {}, goto: to, label } = (stored ?? {}) as LabeledResult;
   return { change, goto: to?.map((target) => target ?? END), label };
 }
@@ -120,7 +120,8 @@ export interface GraphNodeCall {
   readonly epoch?: number;
 }
 
-export async function callNode(
+/** Without `async`, which costs more than the rest of it: every node pays for it. */
+export function callNode(
   execution: Execution,
   body: GraphBody,
   node: GraphNode,
@@ -130,21 +131,32 @@ export async function callNode(
   const { id, step, item, state, key, epoch = execution.epochs.ofStep(step) } = call;
   const { values } = state;
   // A key function that throws must throw before the node does anything.
-  if (node.effects.requiresIdempotency === true && key !== undefined) callInStep(node.name, key);
+  if (node.effects.requiresIdempotency === true && key !== undefined) {
+    try {
+      callInStep(node.name, key);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
   let label: string | undefined;
   const ctx = createNodeContext(execution.context, op, step, key, (name) => (label = name));
   const time = execution.nodes?.dueAt(id) ?? call.startedAt ?? execution.steppedAt ?? execution.deliveries.time;
   // The journal counts attempts from 0, the context from 1.
   const scope = nodeScope(id, node.name, epoch, op.attempt - 1, item.path, time, call.requestedAfter);
-  let result: unknown;
+  let returned: Promise<unknown>;
   try {
     // Only the execution of a graph calls this, and it always has nodes.
-    result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
+    returned = execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
   } catch (error) {
-    throw hintAtFrozen(error);
+    return Promise.reject(hintAtFrozen(error));
   }
-  const checked = checkResult(body, node.name, result);
-  return label === undefined ? checked : { ...checked, label };
+  const stored = (result: unknown): LabeledResult => {
+    const checked = checkResult(body, node.name, result);
+    return label === undefined ? checked : { ...checked, label };
+  };
+  return returned.then(stored, (error: unknown) => {
+    throw hintAtFrozen(error);
+  });
 }
 
 const WRITES_FROZEN = /^Cannot (?:assign to read only|add|delete|define|redefine) property|object is not extensible$/;

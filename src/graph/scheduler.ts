@@ -15,7 +15,7 @@ import { callOutside, type Execution, type PauseEvidence } from "../workflow/ind
 import type { GraphBody } from "./definition.ts";
 import { Frontier } from "./frontier.ts";
 import type { StepItem } from "./step-item.ts";
-import { placeOfCommand, type NodeResult, type StartedNode, type startNode } from "./node-run.ts";
+import { placeOfCommand, type StartedNode, type startNode } from "./node-run.ts";
 import type { OrderKey, Path } from "./order-key.ts";
 import type { GraphState } from "./state.ts";
 
@@ -42,7 +42,8 @@ export interface LiveScheduler {
   readonly items: readonly SchedulerItem[];
 }
 
-export type ItemResult = PromiseSettledResult<NodeResult> | undefined;
+/** With the stored result (`resultOf`). */
+export type ItemResult = PromiseSettledResult<unknown> | undefined;
 
 /** Starts an item; a replay has its own. */
 export type StartNode = typeof startNode;
@@ -87,6 +88,7 @@ export class Scheduler {
   /** An item has failed its last attempt, so no other item starts. */
   #failed = false;
   // Metrics.
+  #begunAt: EpochMs = 0;
   #steps = 0;
   #executed = 0;
   #retries = 0;
@@ -105,9 +107,9 @@ export class Scheduler {
     schedulers.set(execution, this);
   }
 
-  /** graph.S1. Returns the results in the order of the items; an item that never started has none. */
-  run(step: number, items: readonly StepItem[], state: GraphState): Promise<readonly ItemResult[]> {
-    const begunAt = this.#execution.deliveries.time;
+  /** graph.S1. Settles when all items have ended. */
+  run(step: number, items: readonly StepItem[], state: GraphState): Promise<void> {
+    this.#begunAt = this.#execution.deliveries.time;
     this.#step = step;
     this.#state = state;
     this.#items = items;
@@ -117,17 +119,16 @@ export class Scheduler {
     this.#runningCount = 0;
     this.#failed = false;
     this.#deepest = Math.max(this.#deepest, Math.min(items.length, this.#body.queueDepth));
-    if (items.length !== 1) return this.#runAll(begunAt);
-    return this.#begin(0, undefined, nothing).then(() => this.#ended(begunAt));
+    return items.length === 1 ? this.#begin(0, undefined, nothing) : this.#runAll();
   }
 
-  #ended(begunAt: EpochMs): readonly ItemResult[] {
-    this.#whenNoneRuns = undefined;
-    this.#latencyMs += this.#execution.deliveries.time - begunAt;
+  /** Called when all items have ended. In the order of the items; an item that never started has no result. */
+  takeResults(): readonly ItemResult[] {
+    this.#latencyMs += this.#execution.deliveries.time - this.#begunAt;
     return this.#results;
   }
 
-  async #runAll(begunAt: EpochMs): Promise<readonly ItemResult[]> {
+  async #runAll(): Promise<void> {
     const frontier = new Frontier<AdmittedItem>(this.#body.queueDepth);
     this.#frontier = frontier;
     this.#admitted = 0;
@@ -151,7 +152,7 @@ export class Scheduler {
     this.#unblocked();
     this.#frontier = undefined;
     if (this.#runningCount > 0) await new Promise<void>((resolve) => (this.#whenNoneRuns = resolve));
-    return this.#ended(begunAt);
+    this.#whenNoneRuns = undefined;
   }
 
   /** graph.S3 */
@@ -220,7 +221,7 @@ export class Scheduler {
     free(at);
   }
 
-  #settled(index: number, result: PromiseSettledResult<NodeResult>): void {
+  #settled(index: number, result: PromiseSettledResult<unknown>): void {
     const { name } = this.#running[index]!;
     this.#running[index] = undefined;
     this.#runningCount -= 1;

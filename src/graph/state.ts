@@ -8,7 +8,7 @@
 // state.V4. The texts are in the order of their names, and no channel gets lost: a delta only adds and replaces texts.
 
 import { decode, encode, invariant, RepriseError } from "../base/index.ts";
-import { applyDelta, stateLength, stateParts, type ChannelTexts, type Delta } from "../kernel/index.ts";
+import { applyDelta, copyOf, stateParts, type ChannelTexts, type Delta } from "../kernel/index.ts";
 import { isPlain, type Channel, type Channels } from "./channel.ts";
 import { channelConflict, channelNotEncodable, reducerThrew, writersOf, type FoldFailure } from "./fold-errors.ts";
 
@@ -77,10 +77,6 @@ export class GraphState {
     return stateParts(this.texts);
   }
 
-  get length(): number {
-    return stateLength(this.texts);
-  }
-
   /** Older code may have stored another kind of value, whose text cannot be extended. */
   #isList(name: string): boolean {
     return this.texts.get(name)?.startsWith("[") === true;
@@ -124,7 +120,7 @@ export class GraphState {
 
   /** state.V1. Values that the delta does not change stay the same objects. */
   #freezeAfter({ append, merge, set }: Delta, texts: ChannelTexts): ReadonlyMap<string, unknown> {
-    const frozen = new Map(this.#frozen);
+    const frozen = copyOf(this.#frozen);
     for (const name in append)
       keepChanged(frozen, name, texts, append[name]!, (before: readonly unknown[], added: readonly unknown[]) => [
         ...before,

@@ -15,6 +15,8 @@ export interface StepItem {
   readonly spread: number | undefined;
   /** The item of a spread. */
   readonly input: unknown;
+  /** As a checkpoint stores it, once a step has composed it. */
+  text: string | undefined;
 }
 
 interface ItemParent {
@@ -28,32 +30,38 @@ export function createItem(
   edge: number,
   spread?: { readonly index: number; readonly input: unknown },
 ): StepItem {
-  const { path, orderKey } =
-    spread === undefined ? placeOf(parent.path, edge, node) : newPlace(parent.path, edge, node, spread.index);
-  return { node, path, orderKey, parent: parent.node, edge, spread: spread?.index, input: spread?.input };
+  return spread === undefined
+    ? sharedItem(node, parent, edge)
+    : newItem(node, parent, edge, spread.index, spread.input);
 }
 
-interface ItemPlace {
-  readonly path: Path;
-  readonly orderKey: OrderKey;
+/**
+ * By the path of the parent, then by node. Runs of one graph take the same paths, so they share their items: two hashes and the
+ * text of an item cost more than finding it. Emptied when it is full.
+ */
+const shared = new Map<Path, Map<string, StepItem>>();
+let sharedCount = 0;
+const MOST_SHARED = 1_024;
+
+function sharedItem(node: string, parent: ItemParent, edge: number): StepItem {
+  const found = shared.get(parent.path)?.get(node);
+  if (found !== undefined && found.edge === edge && found.parent === parent.node) return found;
+  const item = newItem(node, parent, edge);
+  if (sharedCount >= MOST_SHARED) {
+    shared.clear();
+    sharedCount = 0;
+  }
+  const siblings = shared.get(parent.path);
+  if (siblings === undefined) shared.set(parent.path, new Map([[node, item]]));
+  else siblings.set(node, item);
+  sharedCount += 1;
+  return item;
 }
 
-/** Runs of one graph take the same paths, and two hashes cost more than finding them. Emptied when it is full. */
-const places = new Map<string, ItemPlace>();
-const MOST_PLACES = 1_024;
-
-function placeOf(parent: Path, edge: number, node: string): ItemPlace {
-  const name = `${parent}${edge}/${node}`;
-  let place = places.get(name);
-  if (place !== undefined) return place;
-  if (places.size >= MOST_PLACES) places.clear();
-  places.set(name, (place = newPlace(parent, edge, node, undefined)));
-  return place;
-}
-
-function newPlace(parent: Path, edge: number, node: string, spread: number | undefined): ItemPlace {
-  const from = { parent, edge, spread };
-  return { path: pathOf(from, node), orderKey: orderKeyOf(from) };
+function newItem(node: string, parent: ItemParent, edge: number, spread?: number, input?: unknown): StepItem {
+  const from = { parent: parent.path, edge, spread };
+  const [path, orderKey] = [pathOf(from, node), orderKeyOf(from)];
+  return { node, path, orderKey, parent: parent.node, edge, spread, input, text: undefined };
 }
 
 /** As a checkpoint stores it. Keys are in canonical order, which saves sorting them. */
@@ -63,5 +71,5 @@ export function storedItem({ node, path, orderKey, parent, edge, spread, input }
 }
 
 export function readItem(stored: FrontierItemData): StepItem {
-  return { spread: undefined, input: undefined, ...stored };
+  return { spread: undefined, input: undefined, text: undefined, ...stored };
 }

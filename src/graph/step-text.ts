@@ -43,12 +43,17 @@ function composed({ delta, texts, items, waiting, key, label, step }: StepParts)
   const set = delta.set === undefined ? "{}" : setText(delta.set, texts);
   if (set === undefined) return undefined;
   let frontier = "";
-  for (const { node, path, orderKey, parent, edge, spread } of items) {
-    if (spread !== undefined) return undefined;
-    frontier += `${frontier === "" ? "" : ","}{"edge":${edge},"node":${encode(node)},"orderKey":"${orderKey}","parent":${encode(parent)},"path":"${path}"}`;
+  for (const item of items) {
+    if (item.spread !== undefined) return undefined;
+    const text = (item.text ??= itemText(item));
+    frontier = frontier === "" ? text : `${frontier},${text}`;
   }
   const named = label === undefined ? "" : `,"label":${encode(label)}`;
   return `{"delta":${set},"frontier":[${frontier}],"key":"${key}"${named},"step":${step}}`;
+}
+
+function itemText({ node, path, orderKey, parent, edge }: StepItem): string {
+  return `{"edge":${edge},"node":${encode(node)},"orderKey":"${orderKey}","parent":${encode(parent)},"path":"${path}"}`;
 }
 
 /** A text of this length is nested less deeply than the codec's limit, also inside the entry. */

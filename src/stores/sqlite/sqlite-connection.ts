@@ -191,6 +191,13 @@ const SYNCHRONOUS = { full: 2, relaxed: 1 } as const;
  */
 const COPY_AT_PAGES = 4_000;
 
+/**
+ * The most memory for pages of the file, instead of SQLite's 2 MB. A commit of some hundred steps of graphs changes as many pages of
+ * the index by key; what does not fit is written to the log before the commit, and read again. (Measured with 300,000 steps of a chain:
+ * 4.5 reads and 6.5 writes per step with 2 MB, 2.3 and 4.8 with 4 MB, 1.9 and 4.8 with 8 MB, 1.5 and 4.8 with 16 MB.)
+ */
+const CACHE_KIB = 8_192;
+
 /** sqlite-connection.O2 */
 function setPragmas(db: DatabaseSync, inMemory: boolean, durability: Durability): void {
   const wanted: [name: string, value: string | number][] = [
@@ -202,6 +209,7 @@ function setPragmas(db: DatabaseSync, inMemory: boolean, durability: Durability)
     ["checkpoint_fullfsync", durability === "full" ? 1 : 0],
   ];
   db.exec(`pragma wal_autocheckpoint = ${COPY_AT_PAGES}`);
+  db.exec(`pragma cache_size = -${CACHE_KIB}`);
   for (const [name, value] of wanted) {
     db.exec(`pragma ${name} = ${value}`);
     const found = pragma(db, name);
