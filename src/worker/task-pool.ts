@@ -17,18 +17,33 @@ export class TaskPool {
     this.#parts = parts;
   }
 
-  /** Starts a claimed task when a slot is free. */
+  /** Starts a task when a slot is free. */
   start(item: ClaimedItem, isLocal: boolean): void {
-    const body = this.#parts.registry.findTask(item.name);
-    if (body === undefined) throw new InvariantError(`The worker claimed task ${item.name}, which is not registered.`);
-    const running = this.#register(item, isLocal);
-    this.#whenFree(running, () => this.#begin(running, () => runTask(running, body)));
+    this.#startTask(this.#register(item, isLocal));
+  }
+
+  /** A claimed item, which `startClaimed` starts in this turn or in a later one, unless it is dropped before. */
+  expect(item: ClaimedItem): RunningItem {
+    const running = this.#register(item, item.kind !== "node" && item.turn !== undefined);
+    running.isArriving = true;
+    return running;
+  }
+
+  /** False: the item was dropped since it was claimed. */
+  isExpected(running: RunningItem): boolean {
+    return this.#byRun.get(running.item.run)?.get(running.item.item) === running;
+  }
+
+  /** worker.R2. The item does not start here. */
+  cancelExpected(running: RunningItem): void {
+    this.#unregister(running);
   }
 
   /** Starts an item of the queue when a slot is free. */
-  startClaimed(item: ClaimedItem): void {
-    if (item.kind !== "node") return this.start(item, item.turn !== undefined);
-    const running = this.#register(item, false);
+  startClaimed(running: RunningItem): void {
+    const { item } = running;
+    running.isArriving = false;
+    if (item.kind !== "node") return this.#startTask(running);
     this.#whenFree(running, () => {
       this.#unregister(running);
       this.#parts.flows.startNode(item);
@@ -39,6 +54,13 @@ export class TaskPool {
   startNode(item: ClaimedItem, run: (running: RunningItem) => Attempt | undefined): void {
     const running = this.#register(item, false);
     this.#begin(running, () => run(running));
+  }
+
+  #startTask(running: RunningItem): void {
+    const { name } = running.item;
+    const body = this.#parts.registry.findTask(name);
+    if (body === undefined) throw new InvariantError(`The worker claimed task ${name}, which is not registered.`);
+    this.#whenFree(running, () => this.#begin(running, () => runTask(running, body)));
   }
 
   #register(item: ClaimedItem, isLocal: boolean): RunningItem {
@@ -107,7 +129,7 @@ export class TaskPool {
   }
 
   #abandon(running: RunningItem, reason: () => unknown): void {
-    if (this.#parts.localQueue.withdraw(running)) this.#unregister(running);
+    if (running.isArriving || this.#parts.localQueue.withdraw(running)) this.#unregister(running);
     else running.attempt?.abandon(reason());
   }
 
