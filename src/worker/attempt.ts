@@ -161,7 +161,10 @@ export class Attempt implements OperationContext {
     emit({ event: "attempt.started", run, step, name, attempt, execution });
   }
 
-  /** Calls synchronously, and settles synchronously when `call` returns no promise. `recalls`: `call` may not call the function. */
+  /**
+   * Calls synchronously. When `call` returns no promise, the attempt settles at once, or in a later turn (turn-budget.B1). `recalls`:
+   * `call` may not call the function.
+   */
   start(call: () => unknown, handlers: AttemptHandlers, recalls = false): void {
     const { name, node, timeoutMs, span } = this.#options;
     if (!recalls) this.announce();

@@ -3,7 +3,8 @@
 // A suspect (store.S5) puts its worker in quarantine. A draining worker does not release a suspect item, because a released
 // item is no longer a suspect: its lease expires instead.
 
-import { isEventLine, type ClaimedItem, type ClaimedMessage, type ClaimedTurn } from "../kernel/index.ts";
+import { isEventLine, type ClaimedMessage, type ClaimedTurn } from "../kernel/index.ts";
+import type { RunningItem } from "./running-item.ts";
 import type { PartsOf } from "./worker-parts.ts";
 
 type UsedParts = PartsOf<
@@ -25,10 +26,12 @@ export class ClaimDispatch {
     starts.start(turn);
   }
 
-  item(claimed: ClaimedItem): void {
+  item(running: RunningItem): void {
     const { drain, persistentWrites, quarantine, starts, tasks } = this.#parts;
-    const { run, item, token, attempt, execution, slot, suspicion, turn } = claimed;
+    const { run, item, token, attempt, execution, slot, suspicion, turn } = running.item;
+    if (!tasks.isExpected(running)) return;
     if (drain.isDraining) {
+      tasks.cancelExpected(running);
       if (turn !== undefined) persistentWrites.submit({ write: "return-turn", run, token });
       const unused = { attempt, executions: execution - 1, ...(slot && { slot }) };
       if (suspicion === 0) persistentWrites.submit({ write: "return-item", run, item, token, ...unused });
@@ -37,7 +40,7 @@ export class ClaimDispatch {
     if (suspicion > 0) quarantine.add(`${run} ${item}`, suspicion);
     // Before the task, whose result joins the commit of the turn.
     if (turn !== undefined) starts.start({ record: turn, token, inbox: [], suspicion: 0 }, 1);
-    tasks.startClaimed(claimed);
+    tasks.startClaimed(running);
   }
 
   message(message: ClaimedMessage): void {

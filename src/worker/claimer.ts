@@ -35,6 +35,7 @@ type UsedParts = PartsOf<
   | "eagerClaims"
   | "filter"
   | "gates"
+  | "lease"
   | "localQueue"
   | "log"
   | "outbox"
@@ -43,6 +44,7 @@ type UsedParts = PartsOf<
   | "quarantine"
   | "runs"
   | "slots"
+  | "tasks"
   | "timers"
 >;
 
@@ -230,7 +232,10 @@ export class Claimer {
     this.#submit("turns", { write: "claim-turns", worker, tokens, definitions }, (turns) => {
       if (turns.length === tokens.length) this.request("turns");
       this.#noteSuspects("turns", turns);
-      for (const turn of turns) this.#start(turn, TURN_COST, () => this.#parts.dispatch.turn(turn));
+      for (const turn of turns)
+        this.#start(turn, TURN_COST, () => {
+          if (this.#holds(worker)) this.#parts.dispatch.turn(turn);
+        });
     });
   }
 
@@ -270,18 +275,21 @@ export class Claimer {
       if (items.length === tokens.length) this.request("items");
       this.#noteSuspects("items", items);
       gates.onClaimed(worker, ahead, outcome);
-      this.#dispatch(items);
+      this.#dispatch(worker, items);
     };
     this.#submit("items", write, done, () => gates.onFailed(ahead));
   }
 
-  #dispatch(items: readonly ClaimedItem[]): void {
-    const { dispatch, gates } = this.#parts;
-    for (const item of items)
+  #dispatch(worker: number, items: readonly ClaimedItem[]): void {
+    const { dispatch, gates, tasks } = this.#parts;
+    for (const item of items) {
+      // Until it starts, it can be dropped like the items that wait here for a slot.
+      const running = this.#holds(worker) ? tasks.expect(item) : undefined;
       this.#start(item, item.data.length, () => {
         gates.onDispatched(item);
-        dispatch.item(item);
+        if (running !== undefined) dispatch.item(running);
       });
+    }
   }
 
   /** queue.Q6. How many items to claim ahead of slots: the worker holds their runs. */
@@ -292,6 +300,11 @@ export class Claimer {
   #withTokensFor(own: readonly string[], ahead: readonly AheadClaim[]): readonly string[] {
     const count = ahead.reduce((sum, claim) => sum + claim.count, 0);
     return count === 0 ? own : [...own, ...this.#tokens(count, count)];
+  }
+
+  /** worker.R3. Whether the worker still holds what it has claimed under this number. */
+  #holds(worker: number): boolean {
+    return worker === this.#parts.lease.worker;
   }
 
   /** turn-budget.B1. A suspect starts before anything else is claimed (suspects.S2). */
@@ -338,7 +351,7 @@ export class Claimer {
       resolve: (outcome) => {
         this.#refilling -= own.length;
         gates.onClaimed(worker, ahead, outcome as ClaimItemsOutcome);
-        this.#onRefilled(outcome as ClaimItemsOutcome, tokens.length);
+        this.#onRefilled(worker, outcome as ClaimItemsOutcome, own.length);
       },
       reject: () => {
         this.#refilling -= own.length;
@@ -347,12 +360,13 @@ export class Claimer {
     };
   }
 
-  #onRefilled({ items, held, nextAt }: ClaimItemsOutcome, limit: number): void {
+  /** `freed`: how many of the slots were to be filled. */
+  #onRefilled(worker: number, { items, held, nextAt }: ClaimItemsOutcome, freed: number): void {
     this.#parts.poller.dueAt(nextAt);
     if (held) this.#isThrottled.items = true;
     // Suspects, or items of tasks that this worker does not have, wait for the slots.
-    if (held && items.length < limit) this.request("items");
-    this.#dispatch(items);
+    if (held && items.length < Math.max(1, freed)) this.request("items");
+    this.#dispatch(worker, items);
   }
 
   #claimMessages(worker: number, room: number): void {

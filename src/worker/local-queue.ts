@@ -188,9 +188,13 @@ export class LocalQueue {
     const overdue = this.#parts.now() - LONG_WAIT_MS;
     for (const [work, waiting] of this.#waiting) {
       if (waiting.since > overdue) break;
-      const gate = this.#parts.gates.of(work.item);
-      if (gate === undefined) this.#window = this.#parts.slots.size;
-      else gate.shrink();
+      const { gates, slots } = this.#parts;
+      const gate = gates.of(work.item);
+      if (waiting.slots === slots) {
+        this.#window = slots.size;
+        // Its slot of the queue is of no use here.
+        gates.close(gate);
+      } else gate?.shrink();
       this.#giveBack(work);
     }
     if (this.#waiting.size > 0) this.#checkLater();

@@ -9,7 +9,10 @@
 //   SHORT_WAIT_MS on average are leased ahead.
 // queue-gates.G4. The worker gives its leased slots back when no item waits here for one of them and claims found no more items, or
 //   when it claims none ahead: while it drains, in quarantine, and once the functions take longer. It also does when the store admits
-//   no items ahead. Items that wait here then go back, too, and it leases no slots of the queue for CLOSED_MS.
+//   no items ahead, when it has claimed a suspect of the queue, and when an item waited too long for an execution slot. Items that wait
+//   here then go back, too, and it leases no slots of the queue for CLOSED_MS.
+// queue-gates.G5. A worker without leased slots asks for no items ahead of them once a claim found none and none is here, until it
+//   gets an item of the queue. So an idle worker polls without a transaction.
 
 import type { EpochMs } from "../base/index.ts";
 import { isNodeRoute, type AheadClaim, type ClaimedItem, type ClaimItemsOutcome } from "../kernel/index.ts";
@@ -35,6 +38,8 @@ export class QueueGate {
   isReturning = false;
   /** The last claim found as many items as it asked for. */
   isLimiting = true;
+  /** queue-gates.G5 */
+  isIdle = false;
   closedUntil: EpochMs = 0;
   #window = FIRST_WINDOW;
 
@@ -54,7 +59,7 @@ export class QueueGate {
   /** queue-gates.G3. How many more items to claim ahead. */
   get wanted(): number {
     // Of two claims in flight, the one that gets the slots also gets the items ahead of them.
-    if (!this.isLeased) return this.#window;
+    if (!this.isLeased) return this.isIdle ? 0 : this.#window;
     return Math.max(0, this.slots.size + this.#window - this.load - this.requested);
   }
 
@@ -64,7 +69,7 @@ export class QueueGate {
     else if (this.isLimiting) this.#window = Math.min(MAX_WINDOW, this.#window + 1);
   }
 
-  /** local-queue.Q3. An item waited too long. */
+  /** local-queue.Q3. An item waited too long for a slot of the queue. */
   shrink(): void {
     this.#window = 0;
   }
@@ -130,12 +135,16 @@ export class QueueGates {
     this.onFailed(requested);
     for (const item of items) this.#addArriving(item, 1);
     if (worker !== this.#parts.claimant) return;
+    // suspects.S2. A suspect starts at once in the slot that it has got: no item waits here for one.
+    for (const item of items) if (item.suspicion > 0) this.close(this.of(item));
     for (const { queue, slots: count } of slots ?? []) if (count > 0) this.#gates.get(queue)?.slots.resize(count);
     for (const { queue, count } of requested) {
       const gate = this.#gates.get(queue)!;
       const leased = slots?.find((one) => one.queue === queue);
-      if (slots !== undefined && (leased === undefined ? gate.isLeased : leased.slots === 0)) this.#close(gate);
-      gate.isLimiting = items.reduce((sum, { slot }) => sum + Number(slot?.queue === queue), 0) >= count;
+      if (slots !== undefined && (leased === undefined ? gate.isLeased : leased.slots === 0)) this.close(gate);
+      const found = items.reduce((sum, { slot }) => sum + Number(slot?.queue === queue), 0);
+      gate.isLimiting = found >= count;
+      gate.isIdle = found === 0 && gate.load === 0;
       if (this.#mayReturn(gate)) this.#parts.pump.wake();
     }
   }
@@ -147,15 +156,18 @@ export class QueueGates {
 
   #addArriving(item: ClaimedItem, count: number): void {
     const gate = this.of(item);
-    if (gate !== undefined) gate.arriving += count;
+    if (gate === undefined) return;
+    gate.arriving += count;
+    if (count > 0) gate.isIdle = false;
   }
 
   onFailed(requested: readonly AheadClaim[]): void {
     for (const { queue, count } of requested) this.#gates.get(queue)!.requested -= count;
   }
 
-  /** queue-gates.G4 */
-  #close(gate: QueueGate): void {
+  /** queue-gates.G4. The items that wait for a slot go back, and then the slots. */
+  close(gate: QueueGate | undefined): void {
+    if (gate === undefined) return;
     const { localQueue, now } = this.#parts;
     gate.closedUntil = now() + CLOSED_MS;
     if (gate.isLeased) localQueue.giveBackWaiting(gate);

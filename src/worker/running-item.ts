@@ -32,6 +32,8 @@ export class RunningItem implements QueuedItem {
   /** Claimed eagerly, in the commit that scheduled it, or with the turn of its run. */
   readonly isLocal: boolean;
   readonly isEager: boolean;
+  /** It was claimed, and its start is left to a later turn (turn-budget.B1). */
+  isArriving = false;
   /** Undefined while it waits for a slot, or its function is being called. */
   attempt: Attempt | undefined;
   startedAt: EpochMs | undefined;

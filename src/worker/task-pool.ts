@@ -17,17 +17,35 @@ export class TaskPool {
     this.#parts = parts;
   }
 
-  /** Starts a claimed task when a slot is free. */
+  /** Starts a task when a slot is free. */
   start(item: ClaimedItem, isLocal: boolean): void {
     // Throws before the item counts as one that runs here.
     this.#bodyOf(item);
     this.#parts.localQueue.add(this.#register(item, isLocal));
   }
 
+  /** A claimed item, which `startClaimed` starts in this turn or in a later one, unless it is dropped before. */
+  expect(item: ClaimedItem): RunningItem {
+    if (item.kind !== "node") this.#bodyOf(item);
+    const running = this.#register(item, item.kind !== "node" && item.turn !== undefined);
+    running.isArriving = true;
+    return running;
+  }
+
+  /** False: the item was dropped since it was claimed. */
+  isExpected(running: RunningItem): boolean {
+    return this.#byRun.get(running.item.run)?.get(running.item.item) === running;
+  }
+
+  /** worker.R2. The item does not start here. */
+  cancelExpected(running: RunningItem): void {
+    this.#unregister(running);
+  }
+
   /** Starts an item of the queue when a slot is free. */
-  startClaimed(item: ClaimedItem): void {
-    if (item.kind !== "node") return this.start(item, item.turn !== undefined);
-    this.#parts.localQueue.add(this.#register(item, false));
+  startClaimed(running: RunningItem): void {
+    running.isArriving = false;
+    this.#parts.localQueue.add(running);
   }
 
   /** A slot is free for the item. */
@@ -116,7 +134,7 @@ export class TaskPool {
   }
 
   #abandon(running: RunningItem, reason: () => unknown): void {
-    if (this.#parts.localQueue.withdraw(running)) this.#unregister(running);
+    if (running.isArriving || this.#parts.localQueue.withdraw(running)) this.#unregister(running);
     else running.attempt?.abandon(reason());
   }
 

@@ -8,11 +8,14 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { createClient, createEngine, queue, task, workflow, type StoreSource } from "reprise";
 import { sqlite } from "reprise/sqlite";
+import { createTestEngine } from "reprise/testing";
+import type { HistoryBreak } from "../../src/kernel/index.ts";
 import { storeOf } from "../../src/stores/store-url.ts";
+import { claimItems, registerWorker } from "../../src/testing/store-cases/store-actions.ts";
 import { describeOn, freshDatabase } from "../servers/index.ts";
 import { simulatedSource } from "../stores/remote-fixture.ts";
 import { asks, SLOTS } from "./limited-process.ts";
-import { aroundWrites, createFolder } from "./world.ts";
+import { aroundWrites, createFolder, createGate, storeAround, type AnyWrite } from "./world.ts";
 
 const PROCESS = fileURLToPath(new URL("limited-process.ts", import.meta.url));
 const RUNS = 600;
@@ -141,4 +144,111 @@ test("a worker that drains gives its slots back while another of its functions r
   await drained;
   await draining.close();
   await other.get(waits, slowRun.id).result();
+});
+
+test("an idle worker asks for no items ahead of slots", async () => {
+  const { narrow, definitions, work } = limited();
+  let isIdle = false;
+  const claims: AnyWrite[] = [];
+  const store = storeAround((writes, apply) => {
+    if (isIdle) claims.push(...writes.filter((write) => write.write === "claim-items"));
+    return apply();
+  });
+  await using engine = await createTestEngine({ store, definitions });
+  const runs = await Promise.all(Array.from({ length: 100 }, (_, n) => engine.start(work, n)));
+  await Promise.all(runs.map((run) => run.result()));
+  await engine.clock.advance(1_000);
+  isIdle = true;
+  // A changed queue may have items to claim.
+  await engine.getQueue(narrow).limit({ concurrency: SLOTS });
+  await engine.clock.advance(1_000);
+  expect(claims.length).toBeGreaterThan(0);
+  expect(claims.filter((write) => "ahead" in write)).toEqual([]);
+});
+
+test("a worker whose execution slots are busy leaves a queue to other workers", async () => {
+  const { definitions, work } = limited();
+  const busy = createGate();
+  const long = task("long", () => busy.wait());
+  const short = task("short", () => {});
+  const waits = workflow("waits", async (ctx) => ctx.task(long));
+  const many = workflow("many", async (ctx) => {
+    await Promise.all(Array.from({ length: 40 }, () => ctx.task(short)));
+  });
+  const store = storeAround((_writes, apply) => apply());
+  await using engine = await createTestEngine({
+    store,
+    definitions: [...definitions, long, short, waits, many],
+    worker: { concurrency: SLOTS },
+  });
+  // The worker leases more tasks than it has execution slots, and more tasks of the queue than that has slots.
+  for (let round = 0; round < 6; round += 1) await (await engine.start(many)).result();
+  const warm = await Promise.all(Array.from({ length: 100 }, (_, n) => engine.start(work, n)));
+  await Promise.all(warm.map((run) => run.result()));
+  const blocked = await Promise.all(Array.from({ length: SLOTS }, () => engine.start(waits)));
+  await busy.reached;
+  const runs = await Promise.all(Array.from({ length: 40 }, (_, n) => engine.start(work, n)));
+  await engine.clock.advance(2_000);
+  const other = await registerWorker(store.store);
+  expect((await claimItems(store.store, other, ["job"])).length).toBe(SLOTS);
+  await store.store.releaseWorker(other);
+  busy.open();
+  await engine.clock.advance(10_000);
+  await Promise.all([...blocked, ...runs].map((run) => run.result()));
+});
+
+/** A store that reports a break in its history when the test says so: its workers drop all work and register again. */
+function breakable(path: string): StoreSource & { break(): void } {
+  const listeners: ((change: HistoryBreak) => void)[] = [];
+  return {
+    break: () => listeners.forEach((listen) => listen({ kind: "rolled_back", at: 0, detail: "by the test" } as never)),
+    async "~open"(options) {
+      return new Proxy(await sqlite(path)["~open"](options), {
+        get(target, key) {
+          if (key === "onHistoryBreak") return (listener: (typeof listeners)[0]) => listeners.push(listener);
+          const value: unknown = Reflect.get(target, key);
+          return typeof value === "function" ? (value.bind(target) as unknown) : value;
+        },
+      });
+    },
+  };
+}
+
+test("claimed items that have not started when a worker drops all its work do not start", async () => {
+  const source = breakable(":memory:");
+  const late: number[] = [];
+  let state: "before" | "armed" | "breaking" | "dropped" | "registered" = "before";
+  let claimant = 0;
+  const store = aroundWrites(source, async (writes, apply) => {
+    const outcomes = await apply();
+    writes.forEach((write, index) => {
+      if (write.write !== "claim-items") return;
+      if (state === "dropped" && write.worker !== claimant) state = "registered";
+      claimant = write.worker;
+      const { items } = outcomes[index] as { readonly items: readonly unknown[] };
+      // More inputs than one turn of the event loop handles.
+      if (state === "before" && items.length >= 12) state = "armed";
+    });
+    return outcomes;
+  });
+  const narrow = queue("narrow", { concurrency: SLOTS });
+  const job = task("job", { queue: narrow }, async (_ctx, { n }: { n: number; pad: string }) => {
+    if (state === "dropped") late.push(n);
+    if (state === "armed") {
+      state = "breaking";
+      queueMicrotask(() => {
+        state = "dropped";
+        source.break();
+      });
+    }
+    await setImmediate();
+    return n;
+  });
+  const pad = "x".repeat(128 * 1024);
+  const work = workflow("work", async (ctx, n: number) => ctx.task(job, { n, pad }));
+  await using engine = await createEngine({ store, definitions: [work, job], logger: false });
+  const runs = await Promise.all(Array.from({ length: 60 }, (_, n) => engine.start(work, n)));
+  expect(await Promise.all(runs.map((run) => run.result()))).toEqual(Array.from({ length: 60 }, (_, n) => n));
+  expect(state).toBe("registered");
+  expect(late).toEqual([]);
 });

@@ -23,7 +23,7 @@ import type { Part, Rows } from "../rows/rows.ts";
 import { QueueLimiter, dueRateGates, hasDueRateGates, openRateGates, type QueuedItem } from "./queue-limiter.ts";
 import { MESSAGE, messageOf } from "./inbox.ts";
 import { kindOf } from "./items.ts";
-import { returnSlots } from "./leased-slots.ts";
+import { hasSlotLease, returnSlots } from "./leased-slots.ts";
 import { isStopped, recordOf, RUN_COLUMNS } from "./run-rows.ts";
 import type { Tx } from "./transaction.ts";
 import { suspectGroups, type SampledSuspects } from "./suspect-groups.ts";
@@ -74,11 +74,12 @@ function withTurns(
 export function idleClaimItems(rows: Rows, now: number, write: ClaimItemsWrite): ClaimItemsOutcome | undefined {
   if (write.tokens.length === 0 && write.returnedSlots === undefined) return NO_ITEMS;
   if (hasReadyItems(rows, write.names) || hasDueRateGates(rows, now)) return undefined;
+  if (write.returnedSlots !== undefined) return undefined;
   // queue.Q6. Applying the claim tells the worker about its slots.
-  if (write.returnedSlots !== undefined || write.ahead !== undefined) return undefined;
-  const limiter = new QueueLimiter(rows, now, "task", "poll");
+  if (write.ahead?.some(({ queue }) => hasSlotLease(rows, queue, write.worker)) === true) return undefined;
+  const limiter = new QueueLimiter(rows, now, "task", "poll", write);
   if (limiter.findOpenQueues(write.names).length > 0 || mayClaimSuspects(rows, limiter, write)) return undefined;
-  return { items: [], ...limiter.heldBack() };
+  return { ...(write.ahead === undefined ? NO_ITEMS : NO_SLOTS), ...limiter.heldBack() };
 }
 
 function hasReadyItems(rows: Rows, names: readonly string[]): boolean {
@@ -186,8 +187,11 @@ export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutco
   if (!isRegistered(rows, worker)) return isAhead ? NO_SLOTS : NO_ITEMS;
   const limiter = new QueueLimiter(rows, now, "task", refills === undefined ? "claim" : "refill", write);
   const claim = new ItemClaim(tx, write);
+  // Suspects may wait for the same slots, and go first. A guess reads what the answer may need.
+  if (refills !== undefined && hasSuspectItems(rows, write.names) && !rows.isGuess)
+    return { ...(isAhead ? NO_SLOTS : NO_ITEMS), held: true };
   if (refills === undefined) claimAnywhere(tx, limiter, write, claim);
-  else if (!refill(rows, limiter, write, refills, claim)) return { ...(isAhead ? NO_SLOTS : NO_ITEMS), held: true };
+  else refill(rows, limiter, write, refills, claim);
   const slots = limiter.leaseSlots();
   return { items: claim.claimed, ...limiter.heldBack(), ...((isAhead || slots.length > 0) && { slots }) };
 }
@@ -197,35 +201,33 @@ function claimAnywhere(tx: Tx, limiter: QueueLimiter, write: ClaimItemsWrite, cl
   openRateGates(tx, dueRateGates(tx));
   takeSuspectItems(rows, limiter, write, claim);
   if (claim.claimed.length > 0) return;
+  const hasSuspects = write.ahead !== undefined && hasSuspectItems(rows, write.names);
   for (const { queue } of write.ahead ?? NOTHING)
-    if (hasOthers(rows, limiter, queue, write.names)) limiter.closeAhead(queue);
+    if (hasSuspects || hasOthers(limiter, queue, write.names)) limiter.closeAhead(queue);
   const names = rows.among("queue_ready", write.names);
   takeReadyItems(rows, limiter, names, () => limiter.findOpenQueues(write.names), write.tokens.length, claim);
 }
 
-/** queue.Q5. False: other claims fill the slots. */
+/** queue.Q5. Other claims fill queues with items that this worker does not claim. */
 function refill(
   rows: Rows,
   limiter: QueueLimiter,
   { tokens, names }: ClaimItemsWrite,
   refills: readonly string[],
   claim: ItemClaim,
-): boolean {
-  const isForOthers = refills.filter((queue) => hasOthers(rows, limiter, queue, names)).length > 0;
-  // A guess reads what the answer may need.
-  if (isForOthers && !rows.isGuess) return false;
+): void {
+  const forOthers = refills.filter((queue) => hasOthers(limiter, queue, names));
+  for (const queue of forOthers) limiter.holdBack(queue);
   const queues = rows.isGuess
     ? refills.flatMap((queue) => names.map((name) => ({ queue, name })))
-    : refills.flatMap((queue) => limiter.waitingIn(queue));
+    : refills.filter((queue) => !forOthers.includes(queue)).flatMap((queue) => limiter.waitingIn(queue));
   const openQueues: OpenQueues = () => queues.filter(({ queue }) => limiter.isOpen(queue));
   takeReadyItems(rows, limiter, NOTHING, openQueues, tokens.length, claim);
-  return true;
 }
 
-/** Suspects may wait for the same slots, and go first. The items of tasks that only other workers have must not starve. */
-function hasOthers(rows: Rows, limiter: QueueLimiter, queue: string, names: readonly string[]): boolean {
-  const hasSuspects = hasSuspectItems(rows, names);
-  return limiter.waitingIn(queue).some(({ name }) => !names.includes(name)) || hasSuspects;
+/** The items of tasks that only other workers have must not starve. */
+function hasOthers(limiter: QueueLimiter, queue: string, names: readonly string[]): boolean {
+  return limiter.waitingIn(queue).some(({ name }) => !names.includes(name));
 }
 
 function hasSuspectItems(rows: Rows, names: readonly string[]): boolean {

@@ -12,6 +12,7 @@ const KIND = "slots";
 /** No sweep deletes the row as expired. */
 const FOREVER = Number.MAX_SAFE_INTEGER;
 const HOLDER_AND_COUNT = ["key", "count"] as const;
+const COUNT = ["count"] as const;
 const WORKER = ["worker"] as const;
 const PEEK = { peek: true } as const;
 
@@ -26,6 +27,10 @@ export function slotLeasesOf(rows: Rows, queue: string): readonly SlotLease[] {
     .select("begun", [KIND, queue], HOLDER_AND_COUNT)
     .map(({ key, count }) => ({ worker: Number(key), count }))
     .filter(({ worker }) => rows.first("workers", [worker], WORKER, PEEK) !== undefined);
+}
+
+export function hasSlotLease(rows: Rows, queue: string, worker: number): boolean {
+  return rows.get("begun", [KIND, queue, String(worker), FOREVER], COUNT) !== undefined;
 }
 
 export function addSlotLease(rows: Rows, queue: string, { worker, count }: SlotLease): void {
@@ -45,10 +50,9 @@ export function returnSlots(rows: Rows, queue: string, worker: number): void {
 }
 
 /** leased-slots.S1. How many slots are taken: leased ones, and one for each item of a worker without leased slots. */
-export function takenSlots(rows: Rows, queue: string, leases: readonly SlotLease[], concurrency: number): number {
-  const leased = leases.reduce((sum, { count }) => sum + count, 0);
+export function takenSlots(rows: Rows, queue: string, leases: readonly SlotLease[]): number {
   if (leases.length === 0) return rows.count("queue_busy", ["task", queue]);
-  if (leased >= concurrency) return leased;
+  const leased = leases.reduce((sum, { count }) => sum + count, 0);
   // One query: what is read at two times would not fit together.
   const holders = rows.select("queue_busy", ["task", queue], WORKER, PEEK);
   return leased + holders.filter(({ worker }) => !leases.some((lease) => lease.worker === worker)).length;

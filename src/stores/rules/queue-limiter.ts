@@ -8,7 +8,7 @@
 //   treats the queue as full: another claim is using it.
 // queue-limiter.G5. A queue without a row has no limits, so none of its items was ever parked.
 // queue-limiter.G6. A worker that has leased slots of a queue claims further items ahead of them (queue.Q6) without the lock: they take
-//   no slot. It gets none while the queue is paused, has another limit than its concurrency, or has less slots than are leased.
+//   no slot. It gets none while the queue is paused, has another limit than its concurrency, or has less slots than are taken.
 
 import { invariant, type EpochMs } from "../../base/index.ts";
 import {
@@ -201,7 +201,9 @@ export class QueueLimiter {
     const paused = isPaused || (limits !== NO_LIMITS && !rows.own("queues", [queue]));
     const leases = limits.concurrency === undefined || this.#kind !== "task" ? NO_LEASES : slotLeasesOf(rows, queue);
     const { slots, allowance } = this.#roomLeft(paused ? NO_LIMITS : limits, queue, WHOLE_QUEUE, leases);
-    const ahead = this.#aheadRoom(queue, isPaused ? NO_LIMITS : limits, leases, !paused);
+    // Items of workers without leased slots may take more than are left, e.g. those of an earlier version.
+    const isOverLimit = slots < 0;
+    const ahead = this.#aheadRoom(queue, isPaused || isOverLimit ? NO_LIMITS : limits, leases, !paused);
     return { limits, paused, slots, allowance, admitted: undefined, keys: new Map(), ahead, taken: 0 };
   }
 
@@ -232,6 +234,12 @@ export class QueueLimiter {
     if (ahead === undefined) return;
     ahead.left = 0;
     ahead.isClosed = true;
+  }
+
+  /** queue.Q5. As `closeAhead`, and leaves the items to other claims. */
+  holdBack(queue: string): void {
+    this.closeAhead(queue);
+    this.#hasThrottled = true;
   }
 
   #mayClaimAhead(queue: string): boolean {
@@ -268,10 +276,9 @@ export class QueueLimiter {
     const rows = this.#rows;
     const kind = this.#kind;
     const used = key === WHOLE_QUEUE ? [kind, queue] : [kind, queue, key];
-    const taken = (limit: number): number =>
-      leases.length > 0 ? takenSlots(rows, queue, leases, limit) : rows.count("queue_busy", used);
+    const taken = (): number => (leases.length > 0 ? takenSlots(rows, queue, leases) : rows.count("queue_busy", used));
     return {
-      slots: concurrency === undefined ? Number.POSITIVE_INFINITY : concurrency - taken(concurrency),
+      slots: concurrency === undefined ? Number.POSITIVE_INFINITY : concurrency - taken(),
       allowance:
         rate === undefined
           ? Number.POSITIVE_INFINITY

@@ -147,6 +147,45 @@ export const leasedSlotsCases: readonly StoreCase[] = [
     const one = await claimAhead(store, worker, 1, 2);
     assert.deepEqual([one.items.length, one.slots], [1, [{ queue: "mail", slots: 0 }]]);
     const none = await claimAhead(store, worker, 0, 2, REFILL);
-    assert.deepEqual([none.items, none.slots], [[], []]);
+    assert.deepEqual([none.items, none.slots, none.held], [[], [{ queue: "mail", slots: 0 }], true]);
+  }),
+
+  storeCase("a refill leaves only the queues to other claims where items of other tasks wait", async (store) => {
+    const worker = await registerWorker(store);
+    await declare(store, { concurrency: 1 });
+    await store.write([{ write: "declare-queue", name: "post", limits: { concurrency: 1 } }]);
+    const items = (n: number): Partial<NewItem> => ({
+      slot: { queue: n < 6 ? "mail" : "post" },
+      ...(n === 5 && { name: "ship" }),
+    });
+    await startWithTasks(store, worker, "order-1", 12, items);
+    const ahead: readonly AheadClaim[] = ["mail", "post"].map((queue) => ({ queue, count: 1 }));
+    const claimed = await claimAhead(store, worker, 2, 2, { ahead, refills: ["mail", "post"] });
+    assert.deepEqual(
+      claimed.items.map((item) => item.slot?.queue),
+      ["post", "post"],
+    );
+    assert.deepEqual(claimed.slots, [
+      { queue: "mail", slots: 0 },
+      { queue: "post", slots: 1 },
+    ]);
+    assert.equal(claimed.held, true);
+  }),
+
+  storeCase("a worker leases no items ahead while more slots of the queue are taken than it has", async (store) => {
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)];
+    await declare(store, { concurrency: 2 });
+    const change = (concurrency: number) =>
+      store.write([{ write: "change-queue", name: "mail", limits: { concurrency } }]);
+    await startWithTasks(store, worker, "order-1", 12, inQueue);
+    assert.equal((await claimAhead(store, worker, 2, 2)).items.length, 4);
+    // Then they hold what they would if `other` did not count leased slots, as earlier versions.
+    await change(4);
+    assert.equal((await claimItems(store, other)).length, 2);
+    await change(2);
+    for (const refills of [{}, REFILL]) {
+      const { items, slots } = await claimAhead(store, worker, 0, 2, refills);
+      assert.deepEqual([items, slots], [[], [{ queue: "mail", slots: 0 }]]);
+    }
   }),
 ];

@@ -414,6 +414,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "leased slots start with the functions of the worker, and grow with the room of the queue",
     "slots that a worker gives back are free, except for the items that it holds",
     "the slots of a worker that is taken over or shuts down are free",
+    "a refill leaves only the queues to other claims where items of other tasks wait",
   ],
   "slots that a worker gives back stay leased": [
     "slots that a worker gives back are free, except for the items that it holds",
@@ -425,6 +426,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a worker keeps slots of a queue that is closed to it": [
     "a queue that is paused, or has other limits, admits no items ahead of slots",
     "a worker leases no items ahead while items of other tasks wait in the queue",
+    "a worker leases no items ahead while more slots of the queue are taken than it has",
   ],
   "a worker leases slots for all items that it holds": [
     "leased slots start with the functions of the worker, and grow with the room of the queue",
