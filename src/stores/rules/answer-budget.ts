@@ -3,6 +3,7 @@
 // answer-budget.A1. A request that waits is found by the write that raises its budget: both change under the lock of the budget.
 // answer-budget.A2. A call that is woken reserves again, so waking one too many, or twice, passes no cap.
 
+import { encode } from "../../base/index.ts";
 import {
   MAX_BUDGET_REQUESTS,
   offerKey,
@@ -65,9 +66,14 @@ export function applyOfferBudget(tx: Tx, { id, except }: OfferBudgetWrite): Offe
     .filter((request) => !isPending.has(offerKey(request)))
     .slice(0, MAX_BUDGET_REQUESTS)
     .filter(({ usd, tokens, calls }) => books.fit({ usd, tokens, calls }));
-  for (const request of woken) {
-    answerRequest(rows, request, false);
-    if (request.item === 0) appendToInbox(tx, request.run, { type: "BudgetFreed", target: "", data: "{}" });
+  for (const request of woken) answerRequest(rows, request, false);
+  const operations = Map.groupBy(
+    woken.filter(({ item }) => item === 0),
+    ({ run }) => run,
+  );
+  for (const [run, requests] of operations) {
+    const data = encode({ woken: requests.map(({ command }) => command) });
+    appendToInbox(tx, run, { type: "BudgetRaised", target: "", data });
   }
   return {
     woken: woken.map(({ run, command }) => ({ run, command })),

@@ -180,8 +180,6 @@ export const budgetCases: readonly StoreCase[] = [
     const next = await settle(store, held, "free");
     assert.deepEqual(await offer(), [["Operation(2)"], true]);
     assert.deepEqual(await offer("Operation(2)"), [[], true]);
-    const types = (await store.readInbox(held.run, 0)).map(({ type }) => type);
-    assert.deepEqual(types, ["BudgetFreed"]);
     assert.equal((await reserve(store, next, 2, { command: "Operation(2)" })).status, "reserved");
     assert.deepEqual(await requests(store), ["a Operation(1) 3"]);
     const last = await settle(store, { ...next }, "lost", undefined, "Operation(2)");
@@ -198,6 +196,18 @@ export const budgetCases: readonly StoreCase[] = [
     const next = await settle(store, held, "free");
     await reserve(store, next, 1, { command: "Operation(0)" });
     assert.deepEqual((await offerBudget(store, next)).woken, ["Operation(1)"]);
+  }),
+
+  storeCase("the calls of a run that are woken together are one message, which names them", async (store) => {
+    const held = await start(store, "a");
+    await reserve(store, held, 3, { command: "Operation(0)" });
+    await reserveAll(store, held, 4, 1);
+    const next = await settle(store, held, "free");
+    await offerBudget(store, next);
+    assert.deepEqual(
+      (await store.readInbox(held.run, 0)).map(({ type, data }) => [type, data]),
+      [["BudgetRaised", '{"woken":["Call(0)","Call(1)","Call(2)"]}']],
+    );
   }),
 
   storeCase("offers wake all calls that fit, however many wait", async (store) => {
