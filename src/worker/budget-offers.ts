@@ -2,7 +2,8 @@
 //
 // budget-offers.O1. Room appears when a call ends that cost less than it reserved, in any process. So the process in which a call began to
 //   wait polls the budget, as long as calls are in progress that may leave room. After that only a person can help, and nothing is polled.
-// budget-offers.O2. A call that was woken is not woken again until it has tried to reserve.
+//   One offer wakes a limited number of calls; the next ones wake the others.
+// budget-offers.O2. A call that was woken is not woken again until it has tried to reserve. One that no longer waits is forgotten.
 
 import { offerKey, type OfferBudgetOutcome, type OfferedCall } from "../kernel/index.ts";
 import type { PartsOf } from "./worker-parts.ts";
