@@ -256,11 +256,11 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
     case "InputChanged":
       return line("bad", "input changed", `at ${command}: a replay passed another ${text(entry.data.what)}`);
     case "BudgetRaised":
+      if (entry.data.woken !== undefined)
+        return line("quiet", "budget has room", "other calls cost less than they reserved");
       return line("quiet", "budget raised", `${costText(entry.data.add ?? {})}${answeredBy(entry.data)}`);
     case "BudgetDeclined":
       return line("bad", "budget declined", answeredBy(entry.data).trimStart());
-    case "BudgetFreed":
-      return line("quiet", "budget has room", "other calls cost less than they reserved");
     case "RunRetried": {
       const { step, from } = entry.data;
       for (const [name, start] of opened) opened.set(name, { ...start, queuedAt: entry.at });

@@ -230,7 +230,6 @@ export class StepFold {
       case "InputChanged":
       case "BudgetRaised":
       case "BudgetDeclined":
-      case "BudgetFreed":
         return;
       case "TaskScheduled":
         return void this.#open(entry, "task", entry.data()["taskType"]);

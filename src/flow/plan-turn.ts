@@ -49,7 +49,6 @@ function planRow(body: FlowBody, { type, target, data }: InboxRow, host: PlanHos
     }
     case "BudgetRaised":
     case "BudgetDeclined":
-    case "BudgetFreed":
       return { entries: [received], arrivals: [], advances: [], children: [], messages: [], then: "continue" };
     case "ChildWorkflowCompleted":
     case "ChildWorkflowFailed":

@@ -254,10 +254,12 @@ export interface InputChangedData {
   readonly what: string;
 }
 
-/** A person raised the budget of the run, or declined to. */
+/** A person raised the budget of the run, or declined to; or other calls left room. */
 export interface BudgetAnswerData {
   /** What was added to the cap. */
   readonly add?: Cost;
+  /** No person did anything: other calls left room, and these commands try to reserve again. Absent: all that wait do. */
+  readonly woken?: readonly string[];
   readonly by?: string;
   readonly reason?: string;
 }
@@ -345,7 +347,6 @@ export interface EntryData {
   readonly InputChanged: InputChangedData;
   readonly BudgetRaised: BudgetAnswerData;
   readonly BudgetDeclined: BudgetAnswerData;
-  readonly BudgetFreed: {};
   readonly CancelRequested: CancelData;
   readonly DeadlineExceeded: CancelData;
   readonly RunCompleted: { readonly output?: unknown };

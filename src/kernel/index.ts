@@ -98,7 +98,7 @@ export { amountsOf, budgetOptionsOf, checkBudget, checkChildBudget, checkCost } 
 export { costOf, costText, DIMENSIONS, NO_AMOUNTS, shownCost } from "./budget.ts";
 export type { Amounts, BudgetCap, BudgetOptions, CallCost, ChildBudget, Cost, Dimension, TaskCost } from "./budget.ts";
 export { MAX_BUDGET_REQUESTS, type BudgetReading, type BudgetRequest, type BudgetState } from "./spending.ts";
-export { offerKey, type OfferBudgetOutcome, type OfferBudgetWrite } from "./spending.ts";
+export { offerKey, type OfferBudgetOutcome, type OfferBudgetWrite, type OfferedCall } from "./spending.ts";
 export type { AnswerBudgetOutcome, AnswerBudgetWrite, Charge, ReserveOutcome, ReserveWrite } from "./spending.ts";
 export type { InputOfKey, KeyFunction, KeyTakes } from "./key-function.ts";
 export { commandSequenceOf, isInNode, nodeCommandOf, nodePrefixOf, stableCommandOf } from "./command-id.ts";

@@ -79,7 +79,6 @@ export type EntryType =
   | "InputChanged"
   | "BudgetRaised"
   | "BudgetDeclined"
-  | "BudgetFreed"
   | "CancelRequested"
   | "DeadlineExceeded"
   | "RunCompleted"
@@ -197,8 +196,8 @@ export function isCancel(type: EntryType): boolean {
 }
 
 /** Whether calls that wait for their budget have an answer: of a person, or because others left room. Code does not receive it. */
-export function isBudgetAnswer(type: EntryType): boolean {
-  return type === "BudgetRaised" || type === "BudgetDeclined" || type === "BudgetFreed";
+export function isBudgetAnswer(type: EntryType): type is "BudgetRaised" | "BudgetDeclined" {
+  return type === "BudgetRaised" || type === "BudgetDeclined";
 }
 
 /** The entry types that end a run. The last entry of an ended run has one of them, and no other entry that counts has. */

@@ -75,17 +75,25 @@ export interface OfferBudgetWrite {
   readonly write: "offer-budget";
   /** The id of the run that the budget belongs to. */
   readonly id: string;
-  /** Calls that were woken before (`offerKey`), and that have not tried again yet. */
-  readonly except: readonly string[];
+  /** Calls that were woken before, and are not woken again: as far as the caller knows, they have not tried again yet. */
+  readonly except: readonly OfferedCall[];
 }
 export interface OfferBudgetOutcome {
-  /** The calls that were woken. */
-  readonly woken: readonly { readonly run: RunNumber; readonly command: string }[];
+  /** The calls that were woken: the oldest that fit, at most `MAX_BUDGET_REQUESTS`. */
+  readonly woken: readonly OfferedCall[];
+  /** Those of `except` that still wait. */
+  readonly pending: readonly OfferedCall[];
   /** Whether calls still wait, and others are in progress, or about to be, that may leave room for them. */
   readonly mayFree: boolean;
 }
 
-export function offerKey({ run, command }: { readonly run: RunNumber; readonly command: string }): string {
+/** A call that waits for the budget that is offered, or did. */
+export interface OfferedCall {
+  readonly run: RunNumber;
+  readonly command: string;
+}
+
+export function offerKey({ run, command }: OfferedCall): string {
   return `${run} ${command}`;
 }
 
@@ -103,5 +111,5 @@ export interface BudgetReading extends BudgetState {
   readonly waiting: readonly BudgetRequest[];
 }
 
-/** How many requests a reading has at most. */
+/** How many requests a reading has at most, and how many calls an offer wakes at most. */
 export const MAX_BUDGET_REQUESTS = 100;

@@ -91,7 +91,7 @@ test("each command of a workflow has one record, by index; what has no index fol
     ["InputChanged", "Task(0)", { what: "task input" }],
     ["BudgetRaised", "", { add: { usd: 2 }, by: "ann" }],
     ["BudgetDeclined", "", { by: "ann" }],
-    ["BudgetFreed", "", {}],
+    ["BudgetRaised", "", { woken: ["Operation(0)"] }],
     ["TaskCompleted", "Task(0)", { attempt: 2, failures: [1, 2], result: "paid" }],
     ["UpdateCompleted", "Update(1f)", { id: "1f", result: 4 }],
     ["TimerFired", "Timer(0)"],

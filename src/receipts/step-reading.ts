@@ -71,7 +71,6 @@ const WITHOUT_RECORD: ReadonlySet<EntryType> = new Set([
   "RunMigrated",
   "BudgetRaised",
   "BudgetDeclined",
-  "BudgetFreed",
 ]);
 
 function retryIn({ seq, data }: PlainEntry): RetryRecord {

@@ -2,9 +2,10 @@
 //
 // budget-offers.O1. Room appears when a call ends that cost less than it reserved, in any process. So the process in which a call began to
 //   wait polls the budget, as long as calls are in progress that may leave room. After that only a person can help, and nothing is polled.
-// budget-offers.O2. A call that was woken is not woken again until it has tried to reserve.
+//   One offer wakes a limited number of calls; the next ones wake the others.
+// budget-offers.O2. A call that was woken is not woken again until it has tried to reserve. One that no longer waits is forgotten.
 
-import { offerKey, type OfferBudgetOutcome, type RunNumber } from "../kernel/index.ts";
+import { offerKey, type OfferBudgetOutcome, type OfferedCall } from "../kernel/index.ts";
 import type { PartsOf } from "./worker-parts.ts";
 
 const FIRST_MS = 100;
@@ -13,8 +14,8 @@ const LAST_MS = 5_000;
 type UsedParts = PartsOf<"events" | "isStopped" | "pump" | "runs" | "timers">;
 
 interface Watched {
-  /** budget-offers.O2 */
-  readonly woken: Set<string>;
+  /** budget-offers.O2. By `offerKey`. */
+  readonly woken: Map<string, OfferedCall>;
   delayMs: number;
   /** A call began to wait after the last offer was made. */
   isRenewed: boolean;
@@ -30,10 +31,10 @@ export class BudgetOffers {
   }
 
   /** A call has begun to wait, or waits again. */
-  watch(owner: string, call: { readonly run: RunNumber; readonly command: string }): void {
+  watch(owner: string, call: OfferedCall): void {
     const known = this.#watched.get(owner);
     if (known === undefined) {
-      this.#watched.set(owner, { woken: new Set(), delayMs: FIRST_MS, isRenewed: false });
+      this.#watched.set(owner, { woken: new Map(), delayMs: FIRST_MS, isRenewed: false });
       return this.#later(owner);
     }
     known.woken.delete(offerKey(call));
@@ -49,15 +50,18 @@ export class BudgetOffers {
     const { events, isStopped, pump, runs } = this.#parts;
     if (isStopped) return;
     watched.isRenewed = false;
+    const except = [...watched.woken.values()];
     let outcome: OfferBudgetOutcome;
     try {
-      outcome = await pump.submit({ write: "offer-budget", id: owner, except: [...watched.woken] });
+      outcome = await pump.submit({ write: "offer-budget", id: owner, except });
     } catch {
       // The store cannot be reached. If the calls were woken, they try to reserve.
-      outcome = { woken: [], mayFree: true };
+      outcome = { woken: [], pending: except, mayFree: true };
     }
+    const pending = new Set(outcome.pending.map(offerKey));
+    for (const call of except) if (!pending.has(offerKey(call))) watched.woken.delete(offerKey(call));
     for (const call of outcome.woken) {
-      watched.woken.add(offerKey(call));
+      watched.woken.set(offerKey(call), call);
       runs.arrived(call.run);
     }
     if (outcome.woken.length > 0) events.due();

@@ -1,7 +1,7 @@
 // BudgetWaits: the operations of a run in memory that wait for its budget. They have no attempt, and the worker may release the
-// turn meanwhile. The answer of a person arrives as a message: the worker then tries to reserve again.
+// turn meanwhile. An answer arrives as a message: the worker then tries to reserve again.
 
-import type { EntryType } from "../kernel/index.ts";
+import { decodeData } from "../kernel/index.ts";
 import type { OperationRequest } from "../workflow/index.ts";
 import type { HotRun, HotRunParts } from "./hot-run.ts";
 import type { OpenOperations } from "./open-operations.ts";
@@ -26,11 +26,15 @@ export class BudgetWaits {
     this.#parts.pump.markDirty(run);
   }
 
-  /** The budget was raised, or a person declined: each operation reserves again. */
-  answer(type: EntryType, data: string): void {
+  /**
+   * A person raised the budget or declined: each operation reserves again. Or others left room for some: only these do, because
+   * each of many that wait would otherwise be refused again whenever one of them is woken.
+   */
+  answer(type: "BudgetRaised" | "BudgetDeclined", data: string): void {
     const run = this.#run;
     run.journal.append(type, "", data);
-    for (const request of this.#operations.takeUnfunded()) {
+    const { woken = this.#operations.unfunded } = decodeData(type, data);
+    for (const request of this.#operations.takeUnfunded(woken)) {
       run.execution.nodes?.setUnfunded(request.command, false);
       runOperation(this.#parts, run, request);
     }

@@ -111,7 +111,7 @@ export class FlowRunner {
       (run) => this.#commitTurn(run, turn),
       (error: unknown) => {
         this.#parts.log.report(error);
-        this.#parts.persistentWrites.submit({ write: "return-turn", run: record.run, token });
+        this.#parts.persistentWrites.returnTurn(record.run, token, error);
       },
     );
   }

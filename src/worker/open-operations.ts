@@ -84,10 +84,11 @@ export class OpenOperations {
     return this.#unfunded === undefined ? [] : [...this.#unfunded.keys()];
   }
 
-  takeUnfunded(): readonly OperationRequest[] {
-    const unfunded = [...(this.#unfunded?.values() ?? [])];
-    this.#unfunded = undefined;
-    return unfunded;
+  /** Those of these commands that wait. */
+  takeUnfunded(commands: readonly string[]): readonly OperationRequest[] {
+    const taken = commands.flatMap((command) => this.#unfunded?.get(command) ?? []);
+    for (const { command } of taken) this.#unfunded?.delete(command);
+    return taken;
   }
 
   // ── pausing (control.C1) ──

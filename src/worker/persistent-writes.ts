@@ -1,10 +1,18 @@
 // PersistentWrites: repeats a write until the store answers, or the worker stops.
 
+import { RepriseError } from "../base/index.ts";
+import type { RunNumber } from "../kernel/index.ts";
 import type { PartsOf } from "./worker-parts.ts";
 import type { PersistentWrite } from "./released-claims.ts";
 
 /** Delay before a failed write is repeated. */
 export const RETRY_WRITE_MS = 250;
+
+/**
+ * How long a worker keeps the turn of a run whose journal it cannot read. It would claim a turn that it returns at once again, in a
+ * loop. Another worker may be able to read the journal: one of a later version that wrote the entry.
+ */
+const UNREADABLE_MS = 1_000;
 
 type UsedParts = PartsOf<"claimer" | "isStopped" | "log" | "pump" | "runs" | "timers">;
 
@@ -24,6 +32,14 @@ export class PersistentWrites {
         if (!this.#parts.isStopped) timers.set(RETRY_WRITE_MS, () => this.submit(write), { ref: false });
       },
     );
+  }
+
+  /** Returns the turn of a run that could not be loaded because of `error`. */
+  returnTurn(run: RunNumber, token: string, error: unknown): void {
+    const returnNow = (): void => this.submit({ write: "return-turn", run, token });
+    if (error instanceof RepriseError && error.code === "STORE_CORRUPT")
+      this.#parts.timers.set(UNREADABLE_MS, () => void (this.#parts.isStopped || returnNow()), { ref: false });
+    else returnNow();
   }
 
   #written(write: PersistentWrite): void {

@@ -63,7 +63,7 @@ export class TurnStarts {
     this.#load(record, token, inbox, loading).catch((error: unknown) => {
       runs.loading.end(record.run, loading);
       log.report(error);
-      persistentWrites.submit({ write: "return-turn", run: record.run, token });
+      persistentWrites.returnTurn(record.run, token, error);
       options.onUnheld(record);
     });
   }

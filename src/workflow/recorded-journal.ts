@@ -275,7 +275,6 @@ function* indexInParts(entries: readonly Entry[]): Generator<void, RecordedJourn
       // They concern the run's row or its budget, and no command.
       case "BudgetRaised":
       case "BudgetDeclined":
-      case "BudgetFreed":
       case "RunMigrated":
         break;
       case "RunStarted":

@@ -16,7 +16,8 @@ import {
   type Run,
 } from "reprise";
 import { createTestEngine, type TestEngine } from "reprise/testing";
-import { collect, createGate, rejection, until } from "./world.ts";
+import { MAX_BUDGET_REQUESTS } from "../../src/kernel/index.ts";
+import { collect, createGate, rejection, until, watchEvents } from "./world.ts";
 
 /** A service that charges when it is called, whatever becomes of the answer. */
 class Service {
@@ -48,6 +49,13 @@ const usd = (cap: number, spent: number, lost = 0, reserved = 0): object => ({
 
 async function waitsForBudget(engine: TestEngine, count = 1): Promise<void> {
   await until(async () => (await collect(engine.promises())).filter(({ kind }) => kind === "budget").length === count);
+}
+
+/** The answers of a run's budget that no person gave. */
+async function wakesOf(run: Pick<Run<any>, "journal">): Promise<readonly unknown[]> {
+  return (await collect(run.journal()))
+    .flatMap(({ type, data }) => (type === "BudgetRaised" ? [data] : []))
+    .filter((data) => "woken" in (data as object));
 }
 
 describe("a workflow", () => {
@@ -175,7 +183,59 @@ describe("a workflow", () => {
     expect(await run.result()).toBe("done");
     expect(await collect(engine.promises())).toEqual([]);
     expect(await books(run)).toEqual(usd(4, 1));
-    expect((await collect(run.journal())).filter(({ type }) => type === "BudgetFreed")).toHaveLength(1);
+    expect(await wakesOf(run)).toEqual([{ woken: ["Operation(1)"] }]);
+    expect(await run.verify()).toMatchObject({ status: "same" });
+  });
+
+  test("tries again only the calls that have room, so each call is refused once", async () => {
+    using observed = watchEvents();
+    const gate = createGate();
+    const many = workflow("many", { budget: { usd: 2.5 } }, async (ctx) => {
+      const call = async () => (await gate.wait(), { usd: 0.01 });
+      await Promise.all(Array.from({ length: 10 }, (_, n) => ctx.run(`call ${n}`, call, { cost })));
+    });
+    await using engine = await createTestEngine({ definitions: [many] });
+    const run = await engine.start(many);
+    await waitsForBudget(engine, 8);
+    gate.open();
+    await engine.clock.advance("1 minute");
+    await run.result();
+    const refused = observed.events.flatMap((event) => (event.event === "budget.reached" ? [event.step] : []));
+    expect(refused).toEqual([2, 3, 4, 5, 6, 7, 8, 9].map((n) => `Operation(${n})`));
+    expect(await wakesOf(run)).toEqual(
+      [2, 4, 6, 8].map((n) => ({ woken: [`Operation(${n})`, `Operation(${n + 1})`] })),
+    );
+    expect(await run.verify()).toMatchObject({ status: "same" });
+  });
+
+  test("whose calls were woken before a crash continues, and its refused calls wait again", async () => {
+    const gates = [createGate(), createGate(), createGate()];
+    const begun: number[] = [];
+    const upper: CallCost<{ usd: number }> = { ...cost, reserve: { usd: 3 } };
+    const three = workflow("three", { budget: { usd: 8 } }, async (ctx) => {
+      const call = (n: number) => async () => (begun.push(n), await gates[n]!.wait(), { usd: 0.5 });
+      await Promise.all(
+        gates.map((_, n) =>
+          ctx.run(`call ${n}`, call(n), { cost: n === 0 ? { ...upper, reserve: { usd: 7 } } : upper }),
+        ),
+      );
+    });
+    await using engine = await createTestEngine({ definitions: [three] });
+    const run = await engine.start(three);
+    await waitsForBudget(engine, 2);
+    gates[0]!.open();
+    await engine.clock.advance("10 seconds");
+    await until(() => begun.length === 3);
+    await engine.crash();
+    // Both calls may have been paid: what they reserved is lost, and no room is left for another execution of either.
+    await waitsForBudget(engine, 2);
+    expect(await books(run)).toEqual(usd(8, 0.5, 6));
+    await run.raise({ usd: 3 });
+    gates[1]!.open();
+    gates[2]!.open();
+    await engine.clock.advance("10 seconds");
+    await run.result();
+    expect(await books(run)).toEqual(usd(11, 1.5, 6));
     expect(await run.verify()).toMatchObject({ status: "same" });
   });
 
@@ -353,6 +413,25 @@ describe("tasks and children", () => {
     expect(await run.result()).toBe(4);
     expect(await books(run)).toEqual(usd(4.5, 2));
     expect(await collect(engine.promises())).toEqual([]);
+  });
+
+  test("continue all, however many wait", async () => {
+    const gate = createGate();
+    const count = MAX_BUDGET_REQUESTS + 10;
+    const small = task("small", { cost }, () => ({ usd: 0.1 }));
+    const parent = workflow("parent", { budget: { usd: count } }, async (ctx) => {
+      const large = { ...cost, reserve: { usd: count } };
+      const own = ctx.run("own", async () => (await gate.wait(), { usd: 0.1 }), { cost: large });
+      await ctx.run("begun", () => gate.reached);
+      await Promise.all([own, ...Array.from({ length: count - 1 }, () => ctx.task(small))]);
+    });
+    await using engine = await createTestEngine({ definitions: [parent, small] });
+    const run = await engine.start(parent);
+    await waitsForBudget(engine, count - 1);
+    gate.open();
+    await engine.clock.advance("1 minute");
+    await run.result();
+    expect(await books(run)).toMatchObject({ spent: { usd: count / 10 }, reserved: { usd: 0 } });
   });
 
   test("a task whose request is declined fails with BUDGET_REACHED", async () => {

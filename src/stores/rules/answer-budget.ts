@@ -3,6 +3,7 @@
 // answer-budget.A1. A request that waits is found by the write that raises its budget: both change under the lock of the budget.
 // answer-budget.A2. A call that is woken reserves again, so waking one too many, or twice, passes no cap.
 
+import { encode } from "../../base/index.ts";
 import {
   MAX_BUDGET_REQUESTS,
   offerKey,
@@ -41,24 +42,45 @@ export function applyAnswerBudget(tx: Tx, { id, add, data }: AnswerBudgetWrite):
 }
 
 const OFFERED = ["run", "command", "item", "at", "usd", "tokens", "calls"] as const;
+const WAITS = ["state", "budget"] as const;
 
-/** spending.S6, answer-budget.A2. Oldest first, as far as there is room. */
+/**
+ * spending.S6, answer-budget.A2. Oldest first, as far as there is room. The limit is about requests that fit by themselves: those
+ * that do not hide none of them. Each offer that finds room for a call wakes one, so a caller that repeats it wakes all that fit.
+ */
 export function applyOfferBudget(tx: Tx, { id, except }: OfferBudgetWrite): OfferBudgetOutcome {
   const { rows } = tx;
   const budget = findNewest(rows, id)?.budget ?? null;
-  if (budget === null) return { woken: [], mayFree: false };
+  if (budget === null) return { woken: [], pending: [], mayFree: false };
   const books = new Books(rows, budget);
   rows.barrier();
-  const requests = rows.select("budget_reservations_waiting", [budget], OFFERED, { limit: MAX_BUDGET_REQUESTS });
-  const asleep = requests.filter((request) => !except.includes(offerKey(request)));
-  const woken = asleep.filter(({ usd, tokens, calls }) => books.fit({ usd, tokens, calls }));
-  // Those that were woken are about to reserve.
-  const mayFree = asleep.length > woken.length && (books.isReserved || asleep.length < requests.length);
-  for (const request of woken) {
-    answerRequest(rows, request, false);
-    if (request.item === 0) appendToInbox(tx, request.run, { type: "BudgetFreed", target: "", data: "{}" });
+  const pending = except.filter(({ run, command }) => {
+    const row = rows.get("budget_reservations", [run, command], WAITS);
+    return row?.state === ReservationState.waiting && row.budget === budget;
+  });
+  const limit = pending.length + MAX_BUDGET_REQUESTS;
+  const fitting = rows.select("budget_reservations_waiting", [budget], OFFERED, { also: books.fitting, limit });
+  const waiting = rows.count("budget_reservations_waiting", [budget], limit + 1);
+  const isPending = new Set(pending.map(offerKey));
+  const woken = fitting
+    .filter((request) => !isPending.has(offerKey(request)))
+    .slice(0, MAX_BUDGET_REQUESTS)
+    .filter(({ usd, tokens, calls }) => books.fit({ usd, tokens, calls }));
+  for (const request of woken) answerRequest(rows, request, false);
+  const operations = Map.groupBy(
+    woken.filter(({ item }) => item === 0),
+    ({ run }) => run,
+  );
+  for (const [run, requests] of operations) {
+    const data = encode({ woken: requests.map(({ command }) => command) });
+    appendToInbox(tx, run, { type: "BudgetRaised", target: "", data });
   }
-  return { woken: woken.map(({ run, command }) => ({ run, command })), mayFree };
+  return {
+    woken: woken.map(({ run, command }) => ({ run, command })),
+    pending,
+    // Those that were woken are about to reserve.
+    mayFree: waiting > woken.length + pending.length && (books.isReserved || pending.length > 0),
+  };
 }
 
 const STATUS = ["status"] as const;

@@ -24,6 +24,7 @@ import {
   type ReserveWrite,
   type RunNumber,
 } from "../../kernel/index.ts";
+import type { Filter, Test } from "../rows/indexes.ts";
 import type { Rows } from "../rows/rows.ts";
 import { columnsOf, type RowOf } from "../rows/tables.ts";
 import { freeSlot } from "./queue-limiter.ts";
@@ -86,6 +87,16 @@ export class Books {
     if (this.findReached(amounts) !== undefined) return false;
     this.book("reserved", amounts);
     return true;
+  }
+
+  /** A test of amounts: those that fail it do not fit. */
+  get fitting(): Filter<"budget_reservations"> {
+    const tests: { [D in Dimension]?: Test<number> } = {};
+    for (const dimension of DIMENSIONS) {
+      const row = this.findCap(dimension);
+      if (row !== undefined) tests[dimension] = { most: Math.max(0, roomIn(row, dimension)) };
+    }
+    return tests;
   }
 
   /** The budget whose cap applies in this dimension; undefined: none has one. */

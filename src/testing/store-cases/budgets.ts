@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import type { Amounts, BudgetCap, Charge, NewChild, ReserveOutcome, ReserveWrite, Store } from "../../kernel/index.ts";
+import {
+  MAX_BUDGET_REQUESTS,
+  type Amounts,
+  type BudgetCap,
+  type Charge,
+  type NewChild,
+  type OfferedCall,
+  type ReserveOutcome,
+  type ReserveWrite,
+  type Store,
+} from "../../kernel/index.ts";
 import {
   claimItems,
   claimTurns,
@@ -52,6 +62,27 @@ async function settle(
 async function books(store: Store, budget: number): Promise<readonly (number | undefined)[]> {
   const reading = await store.readBudget(budget);
   return [reading?.cap.calls, reading?.spent.calls, reading?.reserved.calls, reading?.lost.calls];
+}
+
+/** Calls that wait, in one transaction. */
+async function reserveAll(store: Store, { run, token }: HeldTurn, count: number, each: number): Promise<void> {
+  const place = { run, budget: run, token, execution: 1, reserve: calls(each) };
+  const writes = Array.from({ length: count }, (_, n) => ({
+    ...{ write: "reserve" as const, ...place },
+    command: `Call(${n})`,
+  }));
+  for (const { status } of await store.write(writes)) assert.equal(status, "waiting");
+}
+
+async function offerBudget(
+  store: Store,
+  { id, run }: HeldTurn,
+  except: readonly string[] = [],
+): Promise<{ readonly woken: readonly string[]; readonly pending: readonly string[]; readonly mayFree: boolean }> {
+  const calls = except.map((command) => ({ run, command }));
+  const [{ woken, pending, mayFree }] = await store.write([{ write: "offer-budget", id, except: calls }]);
+  const commandOf = ({ command }: OfferedCall): string => command;
+  return { woken: woken.map(commandOf), pending: pending.map(commandOf), mayFree };
 }
 
 async function requests(store: Store): Promise<readonly string[]> {
@@ -142,21 +173,56 @@ export const budgetCases: readonly StoreCase[] = [
     // The last one had room.
     assert.deepEqual(await books(store, held.run), [3, 0, 3, 0]);
     const offer = async (...except: readonly string[]): Promise<unknown> => {
-      const [{ woken, mayFree }] = await store.write([{ write: "offer-budget", id: "a", except }]);
-      return [woken.map(({ command }) => command), mayFree];
+      const { woken, mayFree } = await offerBudget(store, held, except);
+      return [woken, mayFree];
     };
     assert.deepEqual(await offer(), [[], true]);
     const next = await settle(store, held, "free");
     assert.deepEqual(await offer(), [["Operation(2)"], true]);
-    assert.deepEqual(await offer(`${held.run} Operation(2)`), [[], true]);
-    const types = (await store.readInbox(held.run, 0)).map(({ type }) => type);
-    assert.deepEqual(types, ["BudgetFreed"]);
+    assert.deepEqual(await offer("Operation(2)"), [[], true]);
     assert.equal((await reserve(store, next, 2, { command: "Operation(2)" })).status, "reserved");
     assert.deepEqual(await requests(store), ["a Operation(1) 3"]);
     const last = await settle(store, { ...next }, "lost", undefined, "Operation(2)");
     await settle(store, last, "free", undefined, "Operation(3)");
     // Nothing is in progress any more: a person has to help.
     assert.deepEqual(await offer(), [[], false]);
+  }),
+
+  storeCase("calls that do not fit hide no call that fits", async (store) => {
+    const held = await start(store, "a");
+    await reserve(store, held, 2, { command: "Operation(0)" });
+    await reserveAll(store, held, MAX_BUDGET_REQUESTS, 3);
+    await reserve(store, held, 2, { command: "Operation(1)" });
+    const next = await settle(store, held, "free");
+    await reserve(store, next, 1, { command: "Operation(0)" });
+    assert.deepEqual((await offerBudget(store, next)).woken, ["Operation(1)"]);
+  }),
+
+  storeCase("the calls of a run that are woken together are one message, which names them", async (store) => {
+    const held = await start(store, "a");
+    await reserve(store, held, 3, { command: "Operation(0)" });
+    await reserveAll(store, held, 4, 1);
+    const next = await settle(store, held, "free");
+    await offerBudget(store, next);
+    assert.deepEqual(
+      (await store.readInbox(held.run, 0)).map(({ type, data }) => [type, data]),
+      [["BudgetRaised", '{"woken":["Call(0)","Call(1)","Call(2)"]}']],
+    );
+  }),
+
+  storeCase("offers wake all calls that fit, however many wait", async (store) => {
+    const count = MAX_BUDGET_REQUESTS + 3;
+    const held = await start(store, "a", { cap: { calls: count }, onReached: "ask" });
+    await reserve(store, held, count, { command: "Operation(0)" });
+    await reserveAll(store, held, count, 1);
+    const next = await settle(store, held, "free");
+    const first = await offerBudget(store, next);
+    assert.deepEqual([first.woken.length, first.pending, first.mayFree], [MAX_BUDGET_REQUESTS, [], true]);
+    await reserve(store, next, 1, { command: first.woken[0]! });
+    const second = await offerBudget(store, next, first.woken);
+    const pending = [second.woken.length, second.pending, second.mayFree];
+    assert.deepEqual(pending, [3, first.woken.slice(1), false]);
+    assert.equal(new Set([...first.woken, ...second.woken]).size, count);
   }),
 
   storeCase("a declined request is refused once, and is no longer listed", async (store) => {

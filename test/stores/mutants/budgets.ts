@@ -1,5 +1,5 @@
-import type { ReserveOutcome, Write } from "../../../src/kernel/index.ts";
-import { answering, rewriting, turns, without, type Mutant } from "./mutant.ts";
+import { offerKey, type OfferBudgetOutcome, type ReserveOutcome, type Write } from "../../../src/kernel/index.ts";
+import { answering, methods, rewriting, turns, without, type Mutant } from "./mutant.ts";
 
 const RESERVED = { status: "reserved" } as const;
 const NOTHING = { usd: 0, tokens: 0, calls: 0 } as const;
@@ -55,6 +55,23 @@ export const budgetsMutants: readonly Mutant[] = [
   rewriting("an offer wakes a call again that was woken", (write) =>
     write.write === "offer-budget" ? { ...write, except: [] } : write,
   ),
+  methods("a message does not say which calls were woken", (store) => ({
+    readInbox: async (run: number, after: number) =>
+      (await store.readInbox(run, after)).map((row) => (row.data.includes("woken") ? { ...row, data: "{}" } : row)),
+  })),
+  answering("an offer that wakes calls is the last one", (outcome, write) =>
+    write.write === "offer-budget" ? { ...(outcome as OfferBudgetOutcome), mayFree: false } : outcome,
+  ),
+  answering("an offer says that no call that was woken before still waits", (outcome, write) =>
+    write.write === "offer-budget" ? { ...(outcome as OfferBudgetOutcome), pending: [] } : outcome,
+  ),
+  answering("an offer sees only the oldest requests", async (outcome, write, store) => {
+    if (write.write !== "offer-budget") return outcome;
+    const { woken, ...rest } = outcome as OfferBudgetOutcome;
+    const record = await store.findRun(write.id);
+    const seen = new Set((await store.readBudget(record!.budget!))!.waiting.map(offerKey));
+    return { ...rest, woken: woken.filter((call) => seen.has(offerKey(call))) };
+  }),
   rewriting("a budget always asks", (write) =>
     write.write === "start" && typeof write.run.budget === "object"
       ? { ...write, run: { ...write.run, budget: { ...write.run.budget, onReached: "ask" as const } } }

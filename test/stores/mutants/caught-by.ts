@@ -647,6 +647,12 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "an offer wakes a call again that was woken": [
     "calls that wait are woken oldest first when others leave room for them, each once",
   ],
+  "a message does not say which calls were woken": [
+    "the calls of a run that are woken together are one message, which names them",
+  ],
+  "an offer that wakes calls is the last one": ["offers wake all calls that fit, however many wait"],
+  "an offer says that no call that was woken before still waits": ["offers wake all calls that fit, however many wait"],
+  "an offer sees only the oldest requests": ["calls that do not fit hide no call that fits"],
   "a budget always asks": ["a budget that fails refuses what does not fit, and lists nothing"],
   "a reservation needs no token": ["a reservation needs the token of the turn"],
   "the item of a request is not released": [
