@@ -39,13 +39,14 @@ function world(executionSlots: number) {
   const item = (name: string, suspicion = 0): ClaimedItem =>
     ({ kind: "task", name: "job", item: name, data: "{}", suspicion, slot: { queue } }) as ClaimedItem;
   const start = (claimed: ClaimedItem): QueuedItem => {
-    const work = { item: claimed, isEager: false };
+    const work = {
+      item: claimed,
+      isEager: false,
+      start: () => void started.push(claimed.item),
+      giveBack: () => void givenBack.push(claimed.item),
+    };
     gates.onDispatched(claimed);
-    local.add(
-      work,
-      () => started.push(claimed.item),
-      () => givenBack.push(claimed.item),
-    );
+    local.add(work);
     return work;
   };
   return {
