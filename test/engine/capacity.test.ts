@@ -104,7 +104,9 @@ test("a run is not evicted while a task or a child of it is in progress on this 
     await (kind === "task" ? ctx.task(slow) : ctx.child(child));
     return kind;
   });
-  const single = task("single", { queue: queue("single", { concurrency: 1 }) }, () => gate.promise);
+  // These runs only fill the memory.
+  const end = Promise.withResolvers<void>();
+  const single = task("single", { queue: queue("single", { concurrency: 1 }) }, () => end.promise);
   const queued = workflow("queued", (ctx) => ctx.task(single));
   const definitions = [parent, child, slow, queued, single];
   await using engine = await createTestEngine({ definitions, worker: { memory: "1 MiB" } });
@@ -118,6 +120,7 @@ test("a run is not evicted while a task or a child of it is in progress on this 
     .filter(({ event }) => event === "run.resumed")
     .map((event) => event as { run: string });
   expect(resumed.filter(({ run }) => runs.some(({ id }) => id === run))).toEqual([]);
+  end.resolve();
 });
 
 test("5,000 starts at once, more than are written at once, keep the inputs of their calls", async () => {
