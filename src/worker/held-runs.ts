@@ -15,7 +15,7 @@ import { RunCache, type Continuation } from "./run-cache.ts";
 import { TURN_SIZE } from "./turn-budget.ts";
 
 const DEFAULT_MEMORY = 256 * 1024 * 1024;
-/** Measured: what a run that waits takes besides its payloads, in bytes. */
+/** What a run that waits takes besides its payloads, in bytes. Measured: 4,900 after five tasks; the rest is room for more open commands. */
 const RUN_MEMORY = 8 * 1024;
 /** What a character of a payload takes as a value of the code, in bytes. */
 const BYTES_PER_CHARACTER = 2;
