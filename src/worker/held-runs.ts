@@ -17,8 +17,8 @@ import { TURN_SIZE } from "./turn-budget.ts";
 const DEFAULT_MEMORY = 256 * 1024 * 1024;
 /** run-cache.C3. Enough for large batches; a worker with more slots may hold a run for each of them. */
 const LEAST_HELD = 1_000;
-/** What a run that waits takes besides its payloads, in bytes. Measured: 4,900 after five tasks; more if it waits for several. */
-const RUN_MEMORY = 6 * 1024;
+/** What a run that waits takes besides its payloads, in bytes. Measured: 4,900 after five tasks; the rest is room for more open commands. */
+const RUN_MEMORY = 8 * 1024;
 /** What a character of a payload takes as a value of the code, in bytes. */
 const BYTES_PER_CHARACTER = 2;
 
