@@ -240,8 +240,7 @@ function limitUse(
   const used = key === WHOLE_QUEUE ? [kind, queue] : [kind, queue, key];
   const leases = kind === "task" && key === WHOLE_QUEUE ? slotLeasesOf(rows, queue) : [];
   // queue.Q6. Items that a worker has leased ahead hold no slot.
-  const held =
-    leases.length === 0 ? rows.count("queue_busy", used, MAX_COUNTED) : takenSlots(rows, queue, leases);
+  const held = leases.length === 0 ? rows.count("queue_busy", used, MAX_COUNTED) : takenSlots(rows, queue, leases);
   const holders = rows
     .select("queue_busy", used, HOLDER, { limit: MAX_SLOT_HOLDERS, unordered: true })
     .map(({ run, item }) => ({ run, id: rows.get("runs", [run], ID)?.id, item }));
