@@ -5,6 +5,25 @@ import type { Logger } from "../kernel/index.ts";
 import type { DurableContext, OperationContext } from "../workflow/index.ts";
 import type { NodeContext } from "./node-context.ts";
 
+const DURABLE = Symbol("durable");
+
+/** What a node has from the context of its run, which makes a method when it is first read: most nodes read few of them. */
+const FROM_RUN = [
+  "models",
+  "task",
+  "run",
+  "tx",
+  "child",
+  "promise",
+  "resolve",
+  "reject",
+  "now",
+  "random",
+  "send",
+  "uuid",
+  "deterministic",
+] as const satisfies readonly (keyof NodeContext & keyof DurableContext)[];
+
 /**
  * Every node allocates one. A class, because an object literal with accessors becomes a dictionary (1.1 against 0.1 µs). Methods
  * do not use `this`, so code can destructure its context.
@@ -15,7 +34,20 @@ class AttemptContext implements NodeContext {
   readonly attempt: number;
   readonly emit: NodeContext["emit"];
   readonly label: NodeContext["label"];
-  readonly #durable: DurableContext;
+  declare readonly models: NodeContext["models"];
+  declare readonly task: NodeContext["task"];
+  declare readonly run: NodeContext["run"];
+  declare readonly tx: NodeContext["tx"];
+  declare readonly child: NodeContext["child"];
+  declare readonly promise: NodeContext["promise"];
+  declare readonly resolve: NodeContext["resolve"];
+  declare readonly reject: NodeContext["reject"];
+  declare readonly now: NodeContext["now"];
+  declare readonly random: NodeContext["random"];
+  declare readonly send: NodeContext["send"];
+  declare readonly uuid: NodeContext["uuid"];
+  declare readonly deterministic: NodeContext["deterministic"];
+  readonly [DURABLE]: DurableContext;
   readonly #op: OperationContext;
   readonly #nodeKey: (() => string) | undefined;
 
@@ -34,53 +66,10 @@ class AttemptContext implements NodeContext {
     this.label = (name) => {
       onLabel(checkName(name, "checkpoint label"));
     };
-    this.#durable = durable;
+    this[DURABLE] = durable;
     this.#op = op;
     this.#nodeKey = nodeKey;
   }
-
-  // The run's context makes a method when it is first read: most nodes read few of them.
-  /* oxlint-disable typescript/unbound-method -- they do not use `this` */
-  get models(): NodeContext["models"] {
-    return this.#durable.models;
-  }
-  get task(): NodeContext["task"] {
-    return this.#durable.task;
-  }
-  get run(): NodeContext["run"] {
-    return this.#durable.run;
-  }
-  get tx(): NodeContext["tx"] {
-    return this.#durable.tx;
-  }
-  get child(): NodeContext["child"] {
-    return this.#durable.child;
-  }
-  get promise(): NodeContext["promise"] {
-    return this.#durable.promise;
-  }
-  get resolve(): NodeContext["resolve"] {
-    return this.#durable.resolve;
-  }
-  get reject(): NodeContext["reject"] {
-    return this.#durable.reject;
-  }
-  get now(): NodeContext["now"] {
-    return this.#durable.now;
-  }
-  get random(): NodeContext["random"] {
-    return this.#durable.random;
-  }
-  get send(): NodeContext["send"] {
-    return this.#durable.send;
-  }
-  get uuid(): NodeContext["uuid"] {
-    return this.#durable.uuid;
-  }
-  get deterministic(): NodeContext["deterministic"] {
-    return this.#durable.deterministic;
-  }
-  /* oxlint-enable typescript/unbound-method */
 
   get idempotencyKey(): string {
     return this.#nodeKey === undefined ? this.#op.idempotencyKey : this.#nodeKey();
@@ -92,6 +81,18 @@ class AttemptContext implements NodeContext {
     return this.#op.log;
   }
 }
+
+for (const name of FROM_RUN)
+  Object.defineProperty(AttemptContext.prototype, name, {
+    enumerable: true,
+    get(this: AttemptContext): unknown {
+      return this[DURABLE][name];
+    },
+    // Code may wrap a method.
+    set(this: AttemptContext, value: unknown) {
+      Object.defineProperty(this, name, { value, enumerable: true, configurable: true, writable: true });
+    },
+  });
 
 /** `nodeKey`: set if the node's options make its key. `onLabel` receives the name for the checkpoint of the step. */
 export function createNodeContext(

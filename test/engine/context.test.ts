@@ -1,7 +1,7 @@
 // Context: `ctx` makes its methods when they are first used, and otherwise is an object like any other.
 
 import { expect, test } from "vitest";
-import { workflow } from "reprise";
+import { END, graph, last, START, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 
 test("code may wrap a method of ctx", async () => {
@@ -29,4 +29,26 @@ test("a frozen ctx, and an object derived from it, have every method", async () 
   });
   await using engine = await createTestEngine({ definitions: [frozen] });
   expect(await (await engine.start(frozen)).result()).toBe(3);
+});
+
+test("a node may wrap a method of its ctx, and use an object derived from it", async () => {
+  const names: string[] = [];
+  const wraps = graph("wraps", { state: { sum: last(0) } })
+    .node("add", async (ctx) => {
+      const derived = Object.create(ctx) as typeof ctx;
+      const one = await derived.run("one", () => 1);
+      const run = ctx.run as (name: string, call: () => number) => Promise<number>;
+      Object.assign(ctx, {
+        run: (name: string, call: () => number) => {
+          names.push(name);
+          return run(name, call);
+        },
+      });
+      return { sum: one + (await ctx.run("two", () => 2)) };
+    })
+    .edge(START, "add")
+    .edge("add", END);
+  await using engine = await createTestEngine({ definitions: [wraps] });
+  expect(await (await engine.start(wraps, {})).result()).toEqual({ sum: 3 });
+  expect(names).toEqual(["two"]);
 });
