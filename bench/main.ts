@@ -7,58 +7,39 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
-import { agentWorkload } from "./agent.ts";
-import { backlogWorkload } from "./backlog.ts";
 import { isFederated } from "./federated.ts";
-import { capacityWorkload } from "./capacity.ts";
-import { fanoutWorkload } from "./fanout.ts";
-import { fedWorkload } from "./fed.ts";
-import { flowWorkload } from "./flow.ts";
-import { graphWorkload } from "./graph.ts";
-import { growthWorkload } from "./growth.ts";
-import { historyWorkload } from "./history.ts";
-import { httpWorkload } from "./http.ts";
-import { idleWorkload } from "./idle.ts";
-import { latencyWorkload } from "./latency.ts";
-import { liveWorkload } from "./live.ts";
 import { measure, type BenchResult } from "./measure.ts";
 import { isDatabase } from "./open-database.ts";
-import { memoWorkload } from "./memo.ts";
-import { comparePeers, peersTableOf, type PeerLine } from "./peers.ts";
-import { payloadWorkload } from "./payload.ts";
-import { receiptsWorkload } from "./receipts.ts";
-import { runsWorkload } from "./runs.ts";
-import { stepsWorkload } from "./steps.ts";
+import type { PeerLine } from "./peers.ts";
 import { tableOf } from "./print.ts";
-import { tasksWorkload } from "./tasks.ts";
 import { chooseTelemetry } from "./traced.ts";
-import { writesWorkload } from "./writes.ts";
 import type { Workload } from "./workload.ts";
 
-const WORKLOADS: readonly Workload[] = [
-  stepsWorkload,
-  latencyWorkload,
-  tasksWorkload,
-  fanoutWorkload,
-  historyWorkload,
-  payloadWorkload,
-  memoWorkload,
-  runsWorkload,
-  graphWorkload,
-  flowWorkload,
-  idleWorkload,
-  liveWorkload,
-  backlogWorkload,
-  writesWorkload,
-  receiptsWorkload,
-  fedWorkload,
-  httpWorkload,
-  agentWorkload,
-  growthWorkload,
-  capacityWorkload,
-];
+/** Loaded on demand: the modules of all of them take 70 MB of memory. */
+const WORKLOADS: Readonly<Record<string, () => Promise<Workload>>> = {
+  steps: async () => (await import("./steps.ts")).stepsWorkload,
+  latency: async () => (await import("./latency.ts")).latencyWorkload,
+  tasks: async () => (await import("./tasks.ts")).tasksWorkload,
+  fanout: async () => (await import("./fanout.ts")).fanoutWorkload,
+  history: async () => (await import("./history.ts")).historyWorkload,
+  payload: async () => (await import("./payload.ts")).payloadWorkload,
+  memo: async () => (await import("./memo.ts")).memoWorkload,
+  runs: async () => (await import("./runs.ts")).runsWorkload,
+  graph: async () => (await import("./graph.ts")).graphWorkload,
+  flow: async () => (await import("./flow.ts")).flowWorkload,
+  idle: async () => (await import("./idle.ts")).idleWorkload,
+  live: async () => (await import("./live.ts")).liveWorkload,
+  backlog: async () => (await import("./backlog.ts")).backlogWorkload,
+  writes: async () => (await import("./writes.ts")).writesWorkload,
+  receipts: async () => (await import("./receipts.ts")).receiptsWorkload,
+  fed: async () => (await import("./fed.ts")).fedWorkload,
+  http: async () => (await import("./http.ts")).httpWorkload,
+  agent: async () => (await import("./agent.ts")).agentWorkload,
+  growth: async () => (await import("./growth.ts")).growthWorkload,
+  capacity: async () => (await import("./capacity.ts")).capacityWorkload,
+};
 /** `all` does not include these: they take many minutes. */
-const ON_REQUEST: readonly Workload[] = [growthWorkload, capacityWorkload];
+const ON_REQUEST: readonly string[] = ["growth", "capacity"];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -92,6 +73,7 @@ if (!stores.every(isDatabase))
 if (values.wait !== undefined && !/^\d+(?:ms)?$/.test(values.wait))
   fail(`--wait: expected e.g. 3ms, got ${values.wait}.`);
 if (name === "peers") {
+  const { comparePeers, peersTableOf } = await import("./peers.ts");
   const lines: PeerLine[] = [];
   for await (const line of comparePeers({ only: values.only, scale, rounds: repeat })) {
     if (values.json) console.log(JSON.stringify(line));
@@ -100,10 +82,11 @@ if (name === "peers") {
   if (!values.json) console.log(peersTableOf(lines));
   process.exit(0);
 }
-if (name !== "all" && !WORKLOADS.some((workload) => workload.name === name))
-  fail(`Expected all, peers or one of ${WORKLOADS.map((workload) => workload.name).join(", ")}; got ${name}.`);
+if (name !== "all" && !Object.hasOwn(WORKLOADS, name))
+  fail(`Expected all, peers or one of ${Object.keys(WORKLOADS).join(", ")}; got ${name}.`);
 
-const chosen = WORKLOADS.filter((each) => (name === "all" ? !ON_REQUEST.includes(each) : each.name === name));
+const names = Object.keys(WORKLOADS).filter((each) => (name === "all" ? !ON_REQUEST.includes(each) : each === name));
+const chosen = await Promise.all(names.map((each) => WORKLOADS[each]!()));
 const planned = chosen.flatMap((workload) =>
   variantsOf(workload).flatMap((variant) => stores.map((store) => ({ workload, variant, store }))),
 );
