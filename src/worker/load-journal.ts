@@ -46,7 +46,7 @@ export async function loadJournal(
 }
 
 /** The first page of a journal holds this many entries; the size of these tells how many the next one holds. */
-const FIRST_PAGE = 64;
+const FIRST_PAGE = 32;
 const MAX_PAGE = 2_048;
 /** About the size of a page, in characters. */
 const PAGE_SIZE = 1024 * 1024;
