@@ -35,10 +35,10 @@ import { TurnBudget } from "./turn-budget.ts";
 /** pump.P7. How many pending entries make a flush go before further deliveries, and about how many a batch holds. */
 const BATCH_ENTRIES = 1_000;
 /** pump.P7. The size of pending payloads that does the same, in characters. */
-const BATCH_SIZE = 1024 * 1024;
+const BATCH_SIZE = 4 * 1024 * 1024;
 /** pump.P7. How many submitted writes a batch holds, and their size. */
 const BATCH_SUBMITTED = 500;
-const SUBMITTED_SIZE = BATCH_SIZE / 2;
+const SUBMITTED_SIZE = BATCH_SIZE / 4;
 /** pump.P7. How many runs one turn resumes, and how many it collects the commands of. */
 const TURN_RUNS = 500;
 /** pump.P5. How long a flush waits for nodes. */

@@ -20,21 +20,21 @@ const load = task("load", async () => large);
 const shapes = {
   "functions that return at once": workflow(
     "sync",
-    async (ctx) => (await Promise.all(Array.from({ length: 100 }, () => ctx.run("load", () => large)))).join("").length,
+    async (ctx) => (await Promise.all(Array.from({ length: 200 }, () => ctx.run("load", () => large)))).join("").length,
   ),
   "functions that return promises": workflow(
     "async",
     async (ctx) =>
-      (await Promise.all(Array.from({ length: 100 }, () => ctx.run("load", async () => large)))).join("").length,
+      (await Promise.all(Array.from({ length: 200 }, () => ctx.run("load", async () => large)))).join("").length,
   ),
   tasks: workflow(
     "tasks",
-    async (ctx) => (await Promise.all(Array.from({ length: 100 }, () => ctx.task(load)))).join("").length,
+    async (ctx) => (await Promise.all(Array.from({ length: 200 }, () => ctx.task(load)))).join("").length,
   ),
 };
 
 test.each(Object.keys(shapes) as (keyof typeof shapes)[])(
-  "no batch holds much more than a megabyte of the 100 results of one run: %s",
+  "no batch holds much more than four megabytes of the 200 results of one run: %s",
   async (shape) => {
     const sizes: number[] = [];
     const store = storeAround((batch, apply) => {
@@ -42,9 +42,9 @@ test.each(Object.keys(shapes) as (keyof typeof shapes)[])(
       return apply();
     });
     await using engine = await createTestEngine({ store, definitions: [...Object.values(shapes), load] });
-    expect(await (await engine.start(shapes[shape])).result()).toBe(100 * large.length);
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(1.6 * megabyte);
-    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(7 * megabyte);
+    expect(await (await engine.start(shapes[shape])).result()).toBe(200 * large.length);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(4.6 * megabyte);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(14 * megabyte);
   },
 );
 
