@@ -1,8 +1,6 @@
 // Federated: a store that notes the ends of runs, and a sequencer beside its worker.
 
 import { systemClock, systemTimers } from "../src/base/index.ts";
-import { Sequencer } from "../src/federation/sync/sequencer.ts";
-import { signingKeyOf } from "../src/receipts/index.ts";
 import type { AnyStore } from "./open-store.ts";
 
 /** `noted`: the ends of runs are noted only. `sequenced`: a sequencer in this process appends them, for 5 % of the time. */
@@ -19,6 +17,9 @@ export async function startLogging(store: AnyStore, federated: Federated | undef
   if (federated === undefined) return async () => {};
   await store.setFederated(true);
   if (federated === "noted") return async () => {};
+  // Most measurements need neither.
+  const { Sequencer } = await import("../src/federation/sync/sequencer.ts");
+  const { signingKeyOf } = await import("../src/receipts/index.ts");
   const sequencer = new Sequencer({
     store,
     key: signingKeyOf(new Uint8Array(32), "bench"),

@@ -19,8 +19,8 @@ type BenchDefinition = Extract<(typeof definitions)[number], Definition>;
 type BenchEngine = Client<BenchDefinition>;
 
 /** An engine with a worker, or a client that only starts runs. */
-export function openEngine(url: string, works: boolean): Promise<Client<BenchDefinition>> {
-  const options = { store: url, definitions, durability: "full", ...chosenTelemetry() } as const;
+export async function openEngine(url: string, works: boolean): Promise<Client<BenchDefinition>> {
+  const options = { store: url, definitions, durability: "full", ...(await chosenTelemetry()) } as const;
   return works ? createEngine(options) : createClient(options);
 }
 

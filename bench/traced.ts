@@ -1,8 +1,7 @@
 // Traced: the telemetry that `--telemetry` names. Worker processes inherit it through the environment.
 
-import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from "@opentelemetry/sdk-trace-base";
+import type { SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { ClientOptions } from "reprise";
-import { openTelemetry } from "reprise/opentelemetry";
 
 const VARIABLE = "REPRISE_BENCH_TELEMETRY";
 const KINDS = ["off", "api", "sdk"] as const;
@@ -13,10 +12,12 @@ export function chooseTelemetry(kind: string): boolean {
   return (KINDS as readonly string[]).includes(kind);
 }
 
-export function chosenTelemetry(): Pick<ClientOptions<never>, "telemetry"> {
+export async function chosenTelemetry(): Promise<Pick<ClientOptions<never>, "telemetry">> {
   const kind = process.env[VARIABLE] ?? "off";
   if (kind === "off") return {};
+  const { openTelemetry } = await import("reprise/opentelemetry");
   if (kind === "api") return { telemetry: openTelemetry() };
+  const { BasicTracerProvider, BatchSpanProcessor } = await import("@opentelemetry/sdk-trace-base");
   const dropped: SpanExporter = { export: (_spans, done) => done({ code: 0 }), shutdown: () => Promise.resolve() };
   const spanProcessors = [new BatchSpanProcessor(dropped, { maxQueueSize: 65_536, maxExportBatchSize: 8_192 })];
   return { telemetry: openTelemetry({ tracerProvider: new BasicTracerProvider({ spanProcessors }) }) };
