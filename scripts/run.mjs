@@ -65,6 +65,8 @@ const SLOW = [
   "test/engine/guard.test.ts",
   "test/engine/labels.test.ts",
   "test/engine/leases.test.ts",
+  "test/engine/leased-slots.test.ts",
+  "test/engine/notices.test.ts",
   "test/engine/journal-limit.test.ts",
   "test/engine/misuse.test.ts",
   "test/engine/outbox.test.ts",
